@@ -1,0 +1,2 @@
+//! The command line: talks, and is the only crate that prints.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Applies what was planned on Linux: the only unsafe code, and it knows no policy.

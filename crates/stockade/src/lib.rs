@@ -1,0 +1,1 @@
+//! Decides about tool calls and orchestrates their run.
