@@ -1,1 +1,3 @@
 //! Decides about tool calls and orchestrates their run.
+
+pub mod journal;

@@ -1,0 +1,4 @@
+//! The append-only, hash-chained record of every verdict and every outcome.
+
+pub mod chain;
+pub mod record;
