@@ -55,9 +55,9 @@ pub struct Verdict {
     pub call: String,
     /// The tool's name.
     pub tool: String,
-    /// The command without its secrets, from `preview`.
+    /// The command without its secrets, from [`preview`](super::preview::preview).
     pub preview: String,
-    /// The command's identity, from `digest`.
+    /// The command's identity, from [`digest`](super::preview::digest).
     pub sha256: Hash,
     /// The project root.
     pub root: String,
