@@ -1,0 +1,178 @@
+//! Brings written entries to the disk: at once, or within a window by a thread of its own.
+//!
+//! An error is kept for good: after a failed `fdatasync` the kernel takes the pages for clean, so
+//! that a later success would prove nothing about the entries before it.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, fdatasync, fsync, open};
+use rustix::io::{Errno, retry_on_intr};
+
+/// When an entry must have reached the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Before [`append`](super::Journal::append) returns.
+    Each,
+    /// Within this window, while the process lives.
+    Batched {
+        /// The longest time between a write and its `fdatasync`.
+        window: Duration,
+    },
+}
+
+impl Default for Durability {
+    /// Batched, within one second.
+    fn default() -> Self {
+        Self::Batched { window: Duration::from_secs(1) }
+    }
+}
+
+/// What brings the entries of one journal to the disk.
+#[derive(Debug)]
+pub(super) struct Flusher {
+    durability: Durability,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was written and not yet flushed, and by when it must be.
+    due: Option<(Written, Instant)>,
+    failed: Option<Errno>,
+    thread_runs: bool,
+    closed: bool,
+}
+
+/// A file with entries that may not be on the disk.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    pub(super) file: Arc<OwnedFd>,
+    /// The folder, if the file's name in it is new as well.
+    pub(super) new_in: Option<PathBuf>,
+}
+
+impl Flusher {
+    pub(super) fn new(durability: Durability) -> Self {
+        let shared = Shared { state: Mutex::new(State::default()), changed: Condvar::new() };
+        Self { durability, shared: Arc::new(shared) }
+    }
+
+    /// The error of an earlier flush.
+    pub(super) fn check(&self) -> Result<(), Errno> {
+        self.shared.lock().failed.map_or(Ok(()), Err)
+    }
+
+    /// Flushes now or sees to it that it happens in time.
+    pub(super) fn note(&self, written: &Written) -> Result<(), Errno> {
+        match self.durability {
+            Durability::Each => {
+                let flushed = flush(written);
+                self.shared.keep(flushed)
+            }
+            Durability::Batched { window } => self.note_batched(written, window),
+        }
+    }
+
+    /// Flushes this and what is due, now. The thread may have taken what is due and not be done
+    /// with it, so that nothing due does not mean nothing to flush.
+    pub(super) fn flush(&self, written: &Written) -> Result<(), Errno> {
+        let due = self.shared.lock().due.take();
+        let flushed = due.map_or(Ok(()), |(earlier, _)| flush(&earlier));
+        self.shared.keep(flushed.and_then(|()| flush(written)))?;
+        self.check()
+    }
+
+    fn note_batched(&self, written: &Written, window: Duration) -> Result<(), Errno> {
+        let mut state = self.shared.lock();
+        match &state.due {
+            Some((earlier, _)) if Arc::ptr_eq(&earlier.file, &written.file) => {}
+            // The file was replaced, and what was written to the old one is due as well.
+            Some(_) => {
+                drop(state);
+                return self.flush(written);
+            }
+            None => {
+                let now = Instant::now();
+                state.due = Some((written.clone(), now.checked_add(window).unwrap_or(now)));
+                self.shared.changed.notify_all();
+            }
+        }
+        if state.thread_runs {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let started = std::thread::Builder::new()
+            .name("journal-flush".to_owned())
+            .spawn(move || shared.flush_in_time());
+        state.thread_runs = started.is_ok();
+        drop(state);
+        // Without a thread nothing would keep the window, so that the caller waits instead.
+        if started.is_ok() { Ok(()) } else { self.flush(written) }
+    }
+}
+
+impl Drop for Flusher {
+    /// Lets the thread flush what is due, in time, and end. It is not waited for.
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, flushed: Result<(), Errno>) -> Result<(), Errno> {
+        if let Err(errno) = flushed {
+            self.lock().failed.get_or_insert(errno);
+        }
+        flushed
+    }
+
+    fn flush_in_time(&self) {
+        let mut state = self.lock();
+        loop {
+            let now = Instant::now();
+            let left = state.due.as_ref().map(|(_, due)| due.saturating_duration_since(now));
+            state = match left {
+                None if state.closed => return,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) if left > Duration::ZERO => {
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                Some(_) => {
+                    let due = state.due.take();
+                    drop(state);
+                    if let Some((written, _)) = due {
+                        self.keep(flush(&written)).ok();
+                    }
+                    self.lock()
+                }
+            };
+        }
+    }
+}
+
+fn flush(written: &Written) -> Result<(), Errno> {
+    retry_on_intr(|| fdatasync(&written.file))?;
+    // fsync(2): the name of a new file is in its folder, which needs a flush of its own.
+    written.new_in.as_deref().map_or(Ok(()), flush_folder)
+}
+
+fn flush_folder(folder: &Path) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = retry_on_intr(|| open(folder, flags, Mode::empty()))?;
+    retry_on_intr(|| fsync(&folder))
+}
