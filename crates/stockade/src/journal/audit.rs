@@ -139,7 +139,10 @@ impl Iterator for Records {
             }
             Ok(Some(Line::Whole(line))) => checked(&mut self.end, line),
             Ok(Some(Line::Torn(_))) => Err(Fault::Torn),
-            Ok(Some(Line::TooLong)) => Err(Fault::TooLong),
+            Ok(Some(Line::TooLong)) => {
+                self.end = None;
+                Err(Fault::TooLong)
+            }
         };
         self.line = self.line.saturating_add(1);
         Some(checked.map_err(|why| {

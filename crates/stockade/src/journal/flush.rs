@@ -176,3 +176,53 @@ fn flush_folder(folder: &Path) -> Result<(), Errno> {
     let folder = retry_on_intr(|| open(folder, flags, Mode::empty()))?;
     retry_on_intr(|| fsync(&folder))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Durability, Duration, Errno, Flusher, Written};
+
+    /// A pipe cannot be flushed (fdatasync(2): EINVAL), as a disk that fails cannot.
+    fn unflushable() -> (Written, std::os::fd::OwnedFd) {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        (Written { file: Arc::new(writer), new_in: None }, reader)
+    }
+
+    #[test]
+    fn a_failed_flush_is_kept_when_it_happens_in_the_background() {
+        let flusher = Flusher::new(Durability::Batched { window: Duration::from_millis(5) });
+        let (written, _reader) = unflushable();
+        assert_eq!(flusher.note(&written), Ok(()));
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(flusher.check(), Err(Errno::INVAL));
+        let (good, _folder) = flushable();
+        assert_eq!(flusher.flush(&good), Err(Errno::INVAL));
+    }
+
+    #[test]
+    fn a_failed_flush_is_told_at_once_when_each_entry_is_flushed() {
+        let flusher = Flusher::new(Durability::Each);
+        let (written, _reader) = unflushable();
+        assert_eq!(flusher.note(&written), Err(Errno::INVAL));
+        assert_eq!(flusher.check(), Err(Errno::INVAL));
+    }
+
+    #[test]
+    fn what_is_due_is_flushed_in_time_even_if_the_journal_is_gone() {
+        let flusher = Flusher::new(Durability::Batched { window: Duration::from_millis(50) });
+        let (written, _folder) = flushable();
+        flusher.note(&written).unwrap();
+        let shared = Arc::clone(&flusher.shared);
+        assert!(shared.lock().due.is_some());
+        drop(flusher);
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(shared.lock().due.is_none());
+        assert_eq!(Arc::strong_count(&shared), 1, "the thread has ended");
+    }
+
+    fn flushable() -> (Written, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(folder.path().join("file")).unwrap();
+        let new_in = Some(folder.path().to_owned());
+        (Written { file: Arc::new(file.into()), new_in }, folder)
+    }
+}

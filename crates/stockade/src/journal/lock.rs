@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// How long to wait for another process. Whoever can read the file can hold its lock, so that an
 /// endless wait would let one stuck process stop every call in silence.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A lock that ends when this is dropped.
 #[derive(Debug)]
