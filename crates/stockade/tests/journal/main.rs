@@ -7,6 +7,7 @@ mod append;
 mod audit;
 mod child;
 mod disk;
+mod docs;
 mod processes;
 mod repair;
 mod sample;
