@@ -179,7 +179,7 @@ fn flush_folder(folder: &Path) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Durability, Duration, Errno, Flusher, Written};
+    use super::{Arc, Durability, Duration, Errno, Flusher, Instant, Written};
 
     /// A pipe cannot be flushed (fdatasync(2): EINVAL), as a disk that fails cannot.
     fn unflushable() -> (Written, std::os::fd::OwnedFd) {
@@ -192,7 +192,7 @@ mod tests {
         let flusher = Flusher::new(Durability::Batched { window: Duration::from_millis(5) });
         let (written, _reader) = unflushable();
         assert_eq!(flusher.note(&written), Ok(()));
-        std::thread::sleep(Duration::from_millis(500));
+        wait_until(|| flusher.check().is_err());
         assert_eq!(flusher.check(), Err(Errno::INVAL));
         let (good, _folder) = flushable();
         assert_eq!(flusher.flush(&good), Err(Errno::INVAL));
@@ -214,9 +214,16 @@ mod tests {
         let shared = Arc::clone(&flusher.shared);
         assert!(shared.lock().due.is_some());
         drop(flusher);
-        std::thread::sleep(Duration::from_millis(500));
+        wait_until(|| Arc::strong_count(&shared) == 1);
         assert!(shared.lock().due.is_none());
-        assert_eq!(Arc::strong_count(&shared), 1, "the thread has ended");
+    }
+
+    fn wait_until(done: impl Fn() -> bool) {
+        let started = Instant::now();
+        while !done() {
+            assert!(started.elapsed() < Duration::from_secs(10), "it does not happen");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn flushable() -> (Written, tempfile::TempDir) {

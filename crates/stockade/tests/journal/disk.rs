@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use stockade::journal::{Durability, Journal, JournalError};
 
-use crate::sample::{Folder, open, tell, verdict, verified};
+use crate::sample::{Folder, open, skip, verdict, verified};
 
 /// A small disk of its own, for as long as this lives.
 struct Disk<'a>(&'a Path);
@@ -16,7 +16,7 @@ impl<'a> Disk<'a> {
         match mount("stockade-test", at, "tmpfs", MountFlags::empty(), Some(c"size=16k")) {
             Ok(()) => Some(Self(at)),
             Err(errno) => {
-                tell(&format!("skipped: a disk of its own cannot be mounted here ({errno})"));
+                skip("mount", &format!("a disk of its own cannot be mounted here ({errno})"));
                 None
             }
         }
@@ -91,7 +91,7 @@ fn a_read_only_folder_is_an_error_that_names_the_journal() {
 fn a_folder_that_may_not_be_written_is_an_error() {
     use std::os::unix::fs::PermissionsExt as _;
     if rustix::process::geteuid().is_root() {
-        tell("skipped: folder modes do not bind root");
+        skip("non-root", "folder modes do not bind root");
         return;
     }
     let folder = Folder::new();

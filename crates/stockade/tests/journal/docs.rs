@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::sample::{Folder, lines_of, tell, verified, write_lines};
+use crate::sample::{Folder, lines_of, skip, verified, write_lines};
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/journal.md");
@@ -19,7 +19,7 @@ fn block(language: &str) -> String {
 #[expect(clippy::disallowed_methods, reason = "the test runs the page's own commands")]
 fn run(program: &str, script: &str, journal: &Path) -> Option<Output> {
     let output = Command::new(program).args(["-c", script]).arg(journal).output();
-    output.map_err(|error| tell(&format!("skipped: {program} cannot be run ({error})"))).ok()
+    output.map_err(|error| skip(program, &format!("{program} cannot be run ({error})"))).ok()
 }
 
 #[test]

@@ -113,7 +113,14 @@ pub(crate) fn kind(fault: &Fault) -> &'static str {
     }
 }
 
-/// Says on the terminal what a test measured or why it did not run.
+/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
+pub(crate) fn skip(need: &str, why: &str) {
+    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
+    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
+    tell(&format!("skipped: {why}"));
+}
+
+/// Says on the terminal what a test measured.
 #[expect(clippy::print_stderr, reason = "what was skipped or measured is told")]
 pub(crate) fn tell(what: &str) {
     eprintln!("{what}");
