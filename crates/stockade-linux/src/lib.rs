@@ -1,1 +1,57 @@
-//! Applies what was planned on Linux: the only unsafe code, and it knows no policy.
+//! Starts programs on Linux and kills all that they leave behind. It applies, and knows no rule.
+//!
+//! This is the only crate of the project with `unsafe` code. [`start`] takes a [`Spec`], in which
+//! everything is already decided and opened, and gives a [`Running`]: streams to read and write,
+//! a descriptor to poll, and a promise. When the program ends, when [`Running::kill`] is called,
+//! when `Running` is dropped and when the supervisor itself is killed, every process that
+//! descends from the program is killed too, whatever sessions, groups or orphans they made.
+//!
+//! The promise is kept by the *keeper*, a program of a few kilobytes that is embedded in this
+//! crate and started once per run. It stands between host and program, so that neither the size
+//! nor the threads of the host matter, and the host's memory is never in reach of the program:
+//!
+//! ```text
+//!  host ──spawn──▶ keeper ──fork, exec──▶ program ──▶ its children …
+//!    └──control socket──┘ └──adopts, counts, kills, reaps────────┘
+//! ```
+//!
+//! ```no_run
+//! use std::{fs::File, os::fd::OwnedFd};
+//! use stockade_linux::{Rlimits, Spec, Stdin, signal_scope, start};
+//!
+//! let mut run = start(Spec {
+//!     program: OwnedFd::from(File::open("/bin/true")?),
+//!     script: None,
+//!     argv: vec![c"true".into()],
+//!     env: vec![c"PATH=/bin".into()],
+//!     cwd: OwnedFd::from(File::open("/")?),
+//!     stdin: Stdin::Empty,
+//!     rlimits: Rlimits { cpu_seconds: Some(10), ..Rlimits::default() },
+//!     processes_max: Some(64),
+//!     signal_scope: signal_scope()?,
+//! })?;
+//! let ended = run.wait()?;
+//! assert_eq!(ended.leftovers, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! It needs Linux 5.11 and a mounted `/proc`; what is missing is a [`StartError`] with the step.
+
+mod control;
+mod dumpable;
+mod keeper;
+mod landlock;
+mod probe;
+mod request;
+mod rlimits;
+mod running;
+mod start;
+
+pub use dumpable::forbid_dumps;
+pub use keeper::step::Step;
+pub use landlock::{abi as landlock_abi, signal_scope};
+pub use probe::tasks_on_machine;
+pub use rlimits::Rlimits;
+pub use running::{Cause, Ended, KeeperLost, Running, Status};
+pub use rustix::io::Errno;
+pub use start::{Spec, StartError, Stdin, start};

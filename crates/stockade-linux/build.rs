@@ -1,0 +1,47 @@
+//! Compiles the keeper, a freestanding static program, so that the library can embed it.
+
+use std::env;
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=src/keeper");
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    let source = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("src/keeper/main.rs");
+    let output = PathBuf::from(variable("OUT_DIR")?).join("keeper");
+
+    #[expect(clippy::disallowed_methods, reason = "the compiler is run at build time")]
+    let mut rustc = Command::new(variable("RUSTC")?);
+    rustc.args(["--crate-name", "keeper", "--crate-type", "bin", "--edition", "2024"]);
+    rustc.arg("--target").arg(variable("TARGET")?);
+    rustc.args(["-C", "panic=abort", "-C", "opt-level=s", "-C", "lto"]);
+    rustc.args(["-C", "debuginfo=0", "-C", "strip=symbols"]);
+    // No libc, no start files: the same program for gnu and musl targets.
+    rustc.args(["-C", "relocation-model=static", "-C", "target-feature=+crt-static"]);
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "musl") {
+        // Here rustc would add the start files that it ships itself.
+        rustc.args(["-C", "link-self-contained=no"]);
+    }
+    for argument in ["-nostartfiles", "-nostdlib", "-static"] {
+        rustc.arg("-C").arg(format!("link-arg={argument}"));
+    }
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        let mut option = OsString::from("linker=");
+        option.push(linker);
+        rustc.arg("-C").arg(option);
+    }
+    rustc.arg("-o").arg(&output).arg(&source);
+
+    let status = rustc.status()?;
+    if !status.success() {
+        return Err(format!("compile the keeper: {status}").into());
+    }
+    println!("cargo::rustc-env=STOCKADE_KEEPER={}", output.display());
+    Ok(())
+}
+
+fn variable(name: &str) -> Result<OsString, Box<dyn Error>> {
+    env::var_os(name).ok_or_else(|| format!("{name} is not set: run by cargo").into())
+}

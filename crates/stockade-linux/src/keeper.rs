@@ -1,0 +1,183 @@
+//! The keeper as the host sees it: an embedded program, loaded once, spawned for every run.
+
+pub(crate) mod step;
+pub(crate) mod wire;
+
+// The program's own files are compiled by the build script; here they are only checked.
+#[cfg(any(test, clippy))]
+mod child;
+#[cfg(any(test, clippy))]
+mod job;
+#[cfg(any(test, clippy))]
+mod proclist;
+#[cfg(any(test, clippy))]
+mod sys;
+#[cfg(any(test, clippy))]
+mod tree;
+#[cfg(any(test, clippy))]
+#[expect(dead_code, reason = "the program starts in main.rs")]
+mod watch;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+use std::{env, thread};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use self::step::Step;
+use crate::start::{At, StartError};
+
+static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
+
+/// A keeper's process. Dropping it waits for its end, and makes sure of it.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    process: Child,
+    pidfd: OwnedFd,
+}
+
+/// Starts a keeper that listens on this end of the control socket.
+///
+/// `Command` uses `posix_spawn` here (no `pre_exec`, no ids, no directory), so that the cost does
+/// not grow with the host's memory.
+pub(crate) fn spawn(control: BorrowedFd<'_>) -> Result<Keeper, StartError> {
+    let process = match image().and_then(|image| execute(image, control)) {
+        // A kernel with vm.memfd_noexec=2, or a security module, refuses memory files.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            file_image().and_then(|image| execute(image, control))
+        }
+        other => other,
+    };
+    let mut process = process.at(Step::SpawnKeeper)?;
+    let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
+    match pid.ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+        Ok(pidfd) => Ok(Keeper { process, pidfd }),
+        Err(errno) => {
+            // Without its request the keeper holds nothing; this only spares the host a zombie.
+            process.kill().and_then(|()| process.wait()).at(Step::SpawnKeeper)?;
+            Err(StartError { step: Step::SpawnKeeper, errno })
+        }
+    }
+}
+
+fn execute(image: &OwnedFd, control: BorrowedFd<'_>) -> io::Result<Child> {
+    let path = format!("/proc/self/fd/{}", image.as_raw_fd());
+    #[expect(clippy::disallowed_methods, reason = "this is the one launch site")]
+    let mut command = Command::new(path);
+    command.arg0("stockade-keeper").env_clear();
+    command.stdin(control.try_clone_to_owned()?).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn()
+}
+
+/// The keeper as a sealed memory file, made once.
+fn image() -> io::Result<&'static OwnedFd> {
+    static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
+    once(&IMAGE, || {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = match memfd_create("stockade-keeper", flags | MemfdFlags::EXEC) {
+            // The flag is known since Linux 6.3.
+            Err(Errno::INVAL) => memfd_create("stockade-keeper", flags)?,
+            other => other?,
+        };
+        let mut file = File::from(fd);
+        file.write_all(PROGRAM)?;
+        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals)?;
+        clear_of_stdio(&file)
+    })
+}
+
+/// The keeper as a file without a name, made once, where memory files cannot be executed.
+fn file_image() -> io::Result<&'static OwnedFd> {
+    static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
+    once(&IMAGE, || {
+        let folders = [env::temp_dir(), "/dev/shm".into(), "/var/tmp".into()];
+        let mut last = io::Error::from(Errno::ACCESS);
+        for folder in folders {
+            match nameless_file(&folder).and_then(|file| proven(&file).map(|()| file)) {
+                Ok(file) => return clear_of_stdio(&file),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    })
+}
+
+/// Fills a file that only its owner can reach, takes its name away, and opens it for reading.
+fn nameless_file(folder: &Path) -> io::Result<File> {
+    let nonce = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nonce = nonce.map_or(0, |time| time.as_nanos());
+    let path = folder.join(format!(".stockade-keeper-{}-{nonce}", std::process::id()));
+    let mut writer = OpenOptions::new().write(true).create_new(true).mode(0o700).open(&path)?;
+    let filled = writer.write_all(PROGRAM).and_then(|()| File::open(&path));
+    fs::remove_file(&path)?;
+    filled
+}
+
+/// Executes the file once, to find a folder that allows it.
+///
+/// Another thread that forks at the wrong moment holds the writer for a while (ETXTBSY).
+fn proven(file: &File) -> io::Result<()> {
+    const ATTEMPTS: u32 = 20;
+    let image = file.as_fd().try_clone_to_owned()?;
+    for _ in 0..ATTEMPTS {
+        // Without a control socket the keeper ends at once.
+        let nothing = File::open("/dev/null")?;
+        match execute(&image, nothing.as_fd()).and_then(|mut child| child.wait()) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            other => return other.map(drop),
+        }
+    }
+    Err(Errno::TXTBSY.into())
+}
+
+/// A copy above standard error, since a spawn replaces what is below.
+fn clear_of_stdio(file: &File) -> io::Result<OwnedFd> {
+    const FIRST_AFTER_STDERR: i32 = 3;
+    Ok(fcntl_dupfd_cloexec(file, FIRST_AFTER_STDERR)?)
+}
+
+fn once(
+    cell: &'static OnceLock<OwnedFd>,
+    make: impl FnOnce() -> io::Result<OwnedFd>,
+) -> io::Result<&'static OwnedFd> {
+    if let Some(image) = cell.get() {
+        return Ok(image);
+    }
+    let image = make()?;
+    Ok(cell.get_or_init(|| image))
+}
+
+impl Keeper {
+    // A keeper gives up on a tree after five seconds.
+    const PATIENCE: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        if !matches!(poll(&mut ended, Some(&Self::PATIENCE)), Ok(1..)) {
+            // Stopped or stuck. The program dies with it by its parent-death signal.
+            let _gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        }
+        // Fails if the host ignores SIGCHLD, and then there is nothing to reap.
+        let _reaped = self.process.wait();
+    }
+}

@@ -1,0 +1,68 @@
+//! What the program's process does between fork and exec, in this order.
+
+#![expect(clippy::as_conversions, reason = "a 32-bit count becomes a size")]
+
+use super::job::Job;
+use super::step::Step;
+use super::sys::{self, CLOSE_RANGE_CLOEXEC, Errno, Pid, pr, sig};
+use super::watch::{At, Failed};
+use super::wire::slot;
+
+const FIRST_AFTER_STDERR: i32 = 3;
+
+/// Turns this process into the program. Returns only what went wrong.
+pub(crate) fn become_program_in_child(job: &Job, keeper: Pid) -> Failed {
+    match prepare_in_child(job, keeper) {
+        Ok(()) => execute_in_child(job),
+        Err(failed) => failed,
+    }
+}
+
+fn prepare_in_child(job: &Job, keeper: Pid) -> Result<(), Failed> {
+    sys::setsid().at(Step::OpenSession)?;
+    sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)?;
+    if sys::getppid() != keeper {
+        // The keeper died before the line above could take effect.
+        return Err(Failed { step: Step::TieToKeeper, errno: Errno::SRCH });
+    }
+    for (to, from) in (0..).zip([slot::STDIN, slot::STDOUT, slot::STDERR]) {
+        sys::dup3(job.fd(from), to).at(Step::PlaceStreams)?;
+    }
+    sys::fchdir(job.fd(slot::CWD)).at(Step::EnterDirectory)?;
+    // Never wider than what the host itself would give.
+    let inherited = sys::umask(0o022);
+    sys::umask(inherited | 0o022);
+    for limit in job.request.rlimits.iter().take(job.request.rlimit_count as usize) {
+        sys::lower_limit(*limit).at(Step::LimitResources)?;
+    }
+    sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::RefusePrivileges)?;
+    if let Some(ruleset) = job.scope() {
+        // A domain of its own inside the keeper's: the keeper can signal the program, the
+        // program cannot signal the keeper.
+        sys::landlock_restrict_self(ruleset).at(Step::ScopeProgram)?;
+    }
+    sys::unblock_signals().at(Step::ClearSignals)?;
+    sys::close_from(FIRST_AFTER_STDERR, CLOSE_RANGE_CLOEXEC).at(Step::CloseDescriptors)
+}
+
+fn execute_in_child(job: &Job) -> Failed {
+    let program = job.fd(slot::PROGRAM);
+    let Some(script) = job.script else {
+        // SAFETY: `Job` closes both tables with null and its strings lie in a mapping that ends
+        // with a NUL.
+        let errno = unsafe { sys::execute_fd(program, job.argv, job.envp) };
+        return Failed { step: Step::Execute, errno };
+    };
+    // An interpreter opens its script by name, so a script is executed by name too; at least the
+    // name must still lead to the file that was judged.
+    let judged = sys::identity(program, c"".as_ptr().cast());
+    let found = sys::identity(sys::AT_FDCWD, script);
+    match (judged, found) {
+        (Ok(judged), Ok(found)) if judged == found => {}
+        (Ok(_), Ok(_)) => return Failed { step: Step::RecheckScript, errno: Errno::STALE },
+        (Err(errno), _) | (_, Err(errno)) => return Failed { step: Step::RecheckScript, errno },
+    }
+    // SAFETY: as above; the script's path lies in the same mapping.
+    let errno = unsafe { sys::execute_path(script, job.argv, job.envp) };
+    Failed { step: Step::Execute, errno }
+}

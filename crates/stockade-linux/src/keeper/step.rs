@@ -1,0 +1,97 @@
+//! The numbered steps of a launch: which one failed is what a start error says.
+
+use core::fmt;
+
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// One step of a launch; its text completes "could not …".
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(u32)]
+        pub enum Step {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Step {
+            const ALL: &[Self] = &[$(Self::$name,)*];
+
+            const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+steps! {
+    /// Host: the pipes and `/dev/null` for the program's standard streams.
+    OpenStreams = "open the program's standard streams",
+    /// Host: the socket pair between host and keeper.
+    OpenControl = "open the control socket",
+    /// Host: the sealed memory file with arguments and environment.
+    PackRequest = "pack the arguments and the environment",
+    /// Host: the keeper's executable, as a sealed memory file or a file.
+    LoadKeeper = "load the keeper",
+    /// Host: the keeper's process.
+    SpawnKeeper = "start the keeper",
+    /// Host: the request to the keeper.
+    SendRequest = "send the request to the keeper",
+    /// Host: the keeper's answer.
+    HearKeeper = "hear from the keeper",
+    /// Keeper: its own descriptors, session, signals and protection.
+    BecomeKeeper = "set up the keeper",
+    /// Keeper: the adoption of orphans.
+    AdoptOrphans = "adopt the program's orphans",
+    /// Keeper: the request and its descriptors.
+    ReadRequest = "read the request in the keeper",
+    /// Keeper: the process lists in `/proc`.
+    ListProcesses = "list child processes in /proc",
+    /// Keeper: the room for counting processes.
+    CountProcesses = "make room to count processes",
+    /// Keeper: the Landlock scope around the whole tree, and its self-test.
+    ScopeTree = "close the signal scope around the tree",
+    /// Keeper: the program's process.
+    Fork = "fork the program's process",
+    /// Child: the session and process group.
+    OpenSession = "open a session for the program",
+    /// Child: the signal that it gets when the keeper dies.
+    TieToKeeper = "tie the program's life to the keeper",
+    /// Child: standard input, output and error.
+    PlaceStreams = "place the program's standard streams",
+    /// Child: the working directory.
+    EnterDirectory = "enter the working directory",
+    /// Child: resource limits.
+    LimitResources = "limit the program's resources",
+    /// Child: `no_new_privs`.
+    RefusePrivileges = "refuse new privileges",
+    /// Child: the program's own Landlock signal scope.
+    ScopeProgram = "close the signal scope around the program",
+    /// Child: the signal mask.
+    ClearSignals = "clear the signal mask",
+    /// Child: every descriptor above standard error.
+    CloseDescriptors = "close inherited descriptors",
+    /// Child: the script's path still names the file that was judged.
+    RecheckScript = "find the judged script at its path",
+    /// Child: the program itself.
+    Execute = "execute the program",
+}
+
+impl Step {
+    /// The step with this number, if there is one.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.iter().copied().find(|step| step.number() == number)
+    }
+
+    /// The number that crosses the control socket.
+    #[expect(clippy::as_conversions, reason = "the discriminant of a repr(u32) enum")]
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}

@@ -1,0 +1,193 @@
+//! The program's processes: counting them, reaping them, and killing every last one.
+//!
+//! The keeper adopts orphans (`PR_SET_CHILD_SUBREAPER`), so a descendant that lives is either its
+//! child or has a living ancestor that is: no children left means that nothing is left.
+
+use super::proclist::{NumberedEntries, Numbers, Path};
+use super::step::Step;
+use super::sys::{self, AT_FDCWD, Errno, Fd, Pid, sig};
+use super::watch::{At, Failed};
+
+const KILL_TIME_NS: u64 = 5_000_000_000;
+const KILL_PAUSE_NS: u64 = 1_000_000;
+
+/// The program and all that descends from it.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    proc: Fd,
+    children: Fd,
+    reach: Reach,
+    program: Pid,
+    /// The program's wait status, once it has been reaped.
+    pub(crate) status: Option<i32>,
+    /// How many other processes were found alive by the kill.
+    pub(crate) leftovers: u32,
+}
+
+/// How far a signal to everybody would go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To every process of this user: never send one.
+    Machine,
+    /// To the tree alone, proven: the kernel kills it in one stroke, forks in flight included.
+    Tree,
+}
+
+/// What reaping found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reaped {
+    /// Nothing has ended.
+    Nothing,
+    /// Something has ended and something is left.
+    Some,
+    /// Nothing is left.
+    All,
+}
+
+/// What counting found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    /// This many live.
+    Within(u32),
+    /// More than the limit live.
+    Above,
+}
+
+impl Tree {
+    /// Opens the process lists. There is no program yet.
+    pub(crate) fn open(reach: Reach) -> Result<Self, Failed> {
+        let proc = sys::open(AT_FDCWD, c"/proc").at(Step::ListProcesses)?;
+        let children = sys::open(proc, c"thread-self/children").at(Step::ListProcesses)?;
+        Ok(Self { proc, children, reach, program: 0, status: None, leftovers: 0 })
+    }
+
+    /// Names the program.
+    pub(crate) fn plant(&mut self, program: Pid) {
+        self.program = program;
+    }
+
+    /// Reaps all that have ended.
+    pub(crate) fn reap(&mut self) -> Reaped {
+        let mut reaped = Reaped::Nothing;
+        loop {
+            match sys::reap() {
+                Ok(Some((pid, status))) => {
+                    reaped = Reaped::Some;
+                    self.note(pid, status);
+                }
+                Ok(None) => return reaped,
+                Err(Errno::INTR) => {}
+                Err(_) => return Reaped::All,
+            }
+        }
+    }
+
+    fn note(&mut self, pid: Pid, status: i32) {
+        const SIGNAL: i32 = 0x7f;
+        if pid == self.program && self.status.is_none() {
+            self.status = Some(status);
+        } else if usize::try_from(status & SIGNAL) == Ok(sig::KILL) {
+            self.leftovers = self.leftovers.saturating_add(1);
+        }
+    }
+
+    /// Kills everything, and gives the number of those that did not die in time.
+    pub(crate) fn kill(&mut self) -> u32 {
+        let deadline = sys::now_ns().saturating_add(KILL_TIME_NS);
+        self.leftovers = 0;
+        loop {
+            self.strike();
+            match self.reap() {
+                Reaped::All => return 0,
+                Reaped::Some => {}
+                Reaped::Nothing => sys::await_child_signal(KILL_PAUSE_NS),
+            }
+            if sys::now_ns() > deadline {
+                return self.survivors();
+            }
+        }
+    }
+
+    /// Sends SIGKILL to all that can be found now.
+    fn strike(&self) {
+        const EVERYBODY: Pid = -1;
+        if self.reach == Reach::Tree {
+            // Fails when there is nobody left, which reaping will find.
+            let _nobody = sys::kill(EVERYBODY, sig::KILL);
+            return;
+        }
+        // The kernel signals a process group in one stroke, so that a fork in flight does not
+        // slip through. The program opened a session, so every group here is its tree's own.
+        let own = sys::getpgid(0).unwrap_or(0);
+        for pid in Numbers::of(self.children) {
+            let group = sys::getpgid(pid).unwrap_or(0);
+            // A child cannot vanish before it is reaped, so neither number can be another's.
+            let _dead = sys::kill(pid, sig::KILL);
+            if group > 1 && group != own {
+                let _dead = sys::kill(group.wrapping_neg(), sig::KILL);
+            }
+        }
+    }
+
+    fn survivors(&self) -> u32 {
+        let mut room = [0; 256];
+        match self.count(&mut room) {
+            Count::Within(count) => count,
+            Count::Above => 256,
+        }
+    }
+
+    /// Counts the tree, ended but unreaped processes included; the room is the limit.
+    pub(crate) fn count(&self, room: &mut [Pid]) -> Count {
+        let mut waiting = Stack { room, len: 0, found: 0 };
+        if !waiting.push_all(self.children) {
+            return Count::Above;
+        }
+        while let Some(pid) = waiting.pop() {
+            // Each thread has a list of the children that it made.
+            let Ok(threads) = Path::new().number(pid).text("/task").open(self.proc) else {
+                continue;
+            };
+            let fits = NumberedEntries::of(threads).all(|thread| {
+                let path = Path::new().number(thread).text("/children");
+                path.open(threads).is_ok_and(|list| {
+                    let fits = waiting.push_all(list);
+                    sys::close(list);
+                    fits
+                })
+            });
+            sys::close(threads);
+            if !fits {
+                return Count::Above;
+            }
+        }
+        Count::Within(waiting.found)
+    }
+}
+
+/// Processes whose children are still to be counted.
+struct Stack<'a> {
+    room: &'a mut [Pid],
+    len: usize,
+    found: u32,
+}
+
+impl Stack<'_> {
+    /// Takes in a `children` file; false if the limit is passed.
+    fn push_all(&mut self, list: Fd) -> bool {
+        Numbers::of(list).all(|pid| {
+            self.found = self.found.saturating_add(1);
+            let above = usize::try_from(self.found).is_ok_and(|found| found > self.room.len());
+            if let Some(place) = self.room.get_mut(self.len) {
+                *place = pid;
+                self.len = self.len.wrapping_add(1);
+            }
+            !above
+        })
+    }
+
+    fn pop(&mut self) -> Option<Pid> {
+        self.len = self.len.checked_sub(1)?;
+        self.room.get(self.len).copied()
+    }
+}

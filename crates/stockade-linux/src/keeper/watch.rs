@@ -1,0 +1,275 @@
+//! The keeper from its first instruction to its last: prepare, fork, watch, kill, report.
+
+#![expect(clippy::as_conversions, reason = "a 32-bit count becomes a size")]
+
+use super::child;
+use super::job::Job;
+use super::step::Step;
+use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
+use super::tree::{Count, Reach, Tree};
+use super::wire::{Failure, KILL, Plain, Report, UNLIMITED, cause, kind, slot};
+
+const CONTROL: Fd = 0;
+
+/// A step that went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failed {
+    /// Which.
+    pub(crate) step: Step,
+    /// Why.
+    pub(crate) errno: Errno,
+}
+
+/// Says at which step a system call failed.
+pub(crate) trait At<T> {
+    /// The same result, its error with the step.
+    fn at(self, step: Step) -> Result<T, Failed>;
+}
+
+impl<T> At<T> for sys::Result<T> {
+    fn at(self, step: Step) -> Result<T, Failed> {
+        self.map_err(|errno| Failed { step, errno })
+    }
+}
+
+/// The whole life of the keeper.
+pub(crate) fn keep() -> ! {
+    let report = match keep_one_program() {
+        Ok(None) => sys::exit(0),
+        Ok(Some(report)) => report,
+        Err(Failed { step, errno }) => {
+            Report { kind: kind::FAILED, step: step.number(), errno: errno.0, ..Report::default() }
+        }
+    };
+    // If the host is gone there is nobody to tell.
+    let told = sys::send(CONTROL, &report, None);
+    sys::exit(i32::from(told.is_err()))
+}
+
+/// Runs one program to its end; no report if the host went away.
+fn keep_one_program() -> Result<Option<Report>, Failed> {
+    become_keeper()?;
+    let Some(job) = Job::receive(CONTROL)? else { return Ok(None) };
+    let mut counter = Counter::new(job.request.processes_max)?;
+    let reach = close_scope(&job)?;
+    let mut tree = Tree::open(reach)?;
+    let children = sys::child_signals().at(Step::BecomeKeeper)?;
+    let (program, pidfd, verdict) = fork_program(&job)?;
+    tree.plant(program);
+
+    let mut watch =
+        Watch { children, verdict, supervisor: job.fd(slot::SUPERVISOR), program, pidfd };
+    let end = watch.until_the_end(&mut tree, &mut counter);
+    let survivors = tree.kill();
+    match end {
+        End::HostGone => Ok(None),
+        End::NotStarted(failed) => Err(failed),
+        End::Because(cause) => Ok(Some(account(&tree, program, cause, survivors))),
+    }
+}
+
+/// Cuts what was inherited and makes this process fit to hold a tree.
+fn become_keeper() -> Result<(), Failed> {
+    const FIRST_AFTER_STDERR: Fd = 3;
+    sys::block_signals().at(Step::BecomeKeeper)?;
+    // An ignored SIGCHLD would be inherited, and the kernel would then reap behind our back.
+    sys::default_signals();
+    sys::close_from(FIRST_AFTER_STDERR, 0).at(Step::BecomeKeeper)?;
+    sys::setsid().at(Step::BecomeKeeper)?;
+    sys::prctl(pr::SET_DUMPABLE, 0).at(Step::BecomeKeeper)?;
+    sys::set_name(c"stockade-keeper");
+    sys::prctl(pr::SET_CHILD_SUBREAPER, 1).at(Step::AdoptOrphans)
+}
+
+/// Enters the Landlock domain that the whole tree will live in, and proves that it holds.
+///
+/// The proof is a signal 0 to the supervisor, which is outside: allowed before, refused after.
+/// Only then may the keeper ever signal "everybody", for that is the tree alone.
+fn close_scope(job: &Job) -> Result<Reach, Failed> {
+    let Some(ruleset) = job.scope() else { return Ok(Reach::Machine) };
+    let supervisor = job.fd(slot::SUPERVISOR);
+    let before = sys::may_signal(supervisor);
+    sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::ScopeTree)?;
+    sys::landlock_restrict_self(ruleset).at(Step::ScopeTree)?;
+    match (before, sys::may_signal(supervisor)) {
+        (Ok(()), Err(Errno::PERM)) => Ok(Reach::Tree),
+        (Ok(()), Ok(())) => Err(Failed { step: Step::ScopeTree, errno: Errno::INVAL }),
+        // Never allowed in the first place, or the supervisor is dead: nothing is proven.
+        (Ok(()) | Err(_), _) => Ok(Reach::Machine),
+    }
+}
+
+/// Forks the program: its id, its pidfd, and a pipe that closes when it is executed.
+fn fork_program(job: &Job) -> Result<(Pid, Fd, Fd), Failed> {
+    let [verdict, failure] = sys::pipe().at(Step::Fork)?;
+    let keeper = sys::getpid();
+    match sys::fork().at(Step::Fork)? {
+        Forked::Parent(program, pidfd) => {
+            sys::close(failure);
+            Ok((program, pidfd, verdict))
+        }
+        Forked::Child => {
+            let Failed { step, errno } = child::become_program_in_child(job, keeper);
+            let message = Failure { step: step.number(), errno: errno.0 };
+            let told = sys::write(failure, message.bytes());
+            sys::exit(if told.is_ok() { 127 } else { 126 })
+        }
+    }
+}
+
+/// Why the watch ended.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    HostGone,
+    NotStarted(Failed),
+    Because(u32),
+}
+
+/// What the keeper listens to.
+#[derive(Debug)]
+struct Watch {
+    children: Fd,
+    verdict: Fd,
+    supervisor: Fd,
+    program: Pid,
+    pidfd: Fd,
+}
+
+impl Watch {
+    fn until_the_end(&mut self, tree: &mut Tree, counter: &mut Counter) -> End {
+        loop {
+            let mut fds = [
+                Poll::input(CONTROL),
+                Poll::input(self.supervisor),
+                Poll::input(self.verdict),
+                Poll::input(self.children),
+            ];
+            // Every signal is blocked, so polling fails for lack of kernel memory at worst.
+            let _retried = sys::poll(&mut fds, counter.time_left_ns());
+            let [control, supervisor, verdict, children] = fds.map(|fd| fd.revents != 0);
+            let end = supervisor
+                .then_some(End::HostGone)
+                .or_else(|| verdict.then(|| self.hear_verdict()).flatten())
+                .or_else(|| control.then(hear_host).flatten())
+                .or_else(|| children.then(|| self.hear_children(tree)).flatten())
+                .or_else(|| counter.check(tree));
+            if let Some(end) = end {
+                return end;
+            }
+        }
+    }
+
+    /// The verdict pipe closes empty when the program was executed.
+    fn hear_verdict(&mut self) -> Option<End> {
+        let mut failure = Failure::default();
+        let len = sys::read(self.verdict, failure.bytes_mut()).unwrap_or(0);
+        if len == size_of::<Failure>() {
+            let step = Step::from_number(failure.step).unwrap_or(Step::Execute);
+            return Some(End::NotStarted(Failed { step, errno: Errno(failure.errno) }));
+        }
+        sys::close(self.verdict);
+        self.verdict = -1;
+        let started = Report { kind: kind::STARTED, pid: self.program, ..Report::default() };
+        let told = sys::send(CONTROL, &started, Some(self.pidfd));
+        sys::close(self.pidfd);
+        told.is_err().then_some(End::HostGone)
+    }
+
+    fn hear_children(&self, tree: &mut Tree) -> Option<End> {
+        // One read takes the pending SIGCHLD, however many children it stands for.
+        let mut information = [0; 128];
+        let _taken = sys::read(self.children, &mut information);
+        tree.reap();
+        // A failed child ends too: its words come first, through the pipe.
+        (tree.status.is_some() && self.verdict < 0).then_some(End::Because(cause::EXITED))
+    }
+}
+
+fn hear_host() -> Option<End> {
+    let mut command = Failure::default();
+    let mut fds = [-1; slot::COUNT];
+    match sys::receive(CONTROL, &mut command, &mut fds) {
+        Ok((1.., _)) if command.step == KILL => Some(End::Because(cause::KILLED)),
+        Ok((1.., _)) | Err(Errno::INTR) => None,
+        Ok((0, _)) | Err(_) => Some(End::HostGone),
+    }
+}
+
+/// Counts the tree now and then: often while it changes, seldom while it is quiet.
+struct Counter {
+    room: Option<&'static mut [Pid]>,
+    next_ns: u64,
+    pause_ns: u64,
+    last: Count,
+}
+
+impl Counter {
+    const PAUSE_MIN_NS: u64 = 5_000_000;
+    const PAUSE_MAX_NS: u64 = 50_000_000;
+    // Counting takes at most a tenth of the keeper's time.
+    const SHARE: u64 = 10;
+    // PID_MAX_LIMIT of linux/threads.h: there are never more processes than this.
+    const PROCESSES_MAX: u32 = 1 << 22;
+
+    fn new(limit: u32) -> Result<Self, Failed> {
+        let room = if limit == UNLIMITED {
+            None
+        } else {
+            let len = limit.min(Self::PROCESSES_MAX) as usize;
+            let bytes = len.max(1).wrapping_mul(size_of::<Pid>());
+            let start = sys::map(None, bytes).at(Step::CountProcesses)?;
+            // SAFETY: a fresh mapping of zeroes, page-aligned, large enough, never unmapped and
+            // known to nobody else.
+            Some(unsafe { core::slice::from_raw_parts_mut(start.cast::<Pid>(), len) })
+        };
+        Ok(Self { room, next_ns: 0, pause_ns: Self::PAUSE_MIN_NS, last: Count::Within(1) })
+    }
+
+    fn time_left_ns(&self) -> Option<u64> {
+        self.room.as_ref().map(|_| self.next_ns.saturating_sub(sys::now_ns()))
+    }
+
+    fn check(&mut self, tree: &Tree) -> Option<End> {
+        let room = self.room.as_deref_mut()?;
+        let start = sys::now_ns();
+        if start < self.next_ns {
+            return None;
+        }
+        let mut count = tree.count(room);
+        if count == Count::Above {
+            // A process that changes parents during the walk may be seen twice; not in two walks.
+            count = tree.count(room);
+        }
+        if count == Count::Above {
+            return Some(End::Because(cause::PROCESSES));
+        }
+        let end = sys::now_ns();
+        self.pause_ns = if count == self.last {
+            self.pause_ns.saturating_mul(2).min(Self::PAUSE_MAX_NS)
+        } else {
+            Self::PAUSE_MIN_NS
+        };
+        self.last = count;
+        let cost = end.saturating_sub(start).saturating_mul(Self::SHARE);
+        self.next_ns = end.saturating_add(self.pause_ns.max(cost));
+        None
+    }
+}
+
+/// The final report. The usage is complete: everything that could be reaped was.
+fn account(tree: &Tree, program: Pid, cause: u32, survivors: u32) -> Report {
+    const KILLED_STATUS: i32 = 9;
+    let usage = sys::children_usage();
+    Report {
+        kind: kind::ENDED,
+        pid: program,
+        // A program that survives its kill has no status yet; it is as good as killed.
+        status: tree.status.unwrap_or(KILLED_STATUS),
+        cause,
+        leftovers: tree.leftovers,
+        survivors,
+        cpu_ns: usage.cpu_ns,
+        peak_rss_bytes: usage.peak_rss_bytes,
+        ..Report::default()
+    }
+}

@@ -1,0 +1,182 @@
+//! What crosses the control socket: one request, at most one command, one or two reports.
+//!
+//! Host and keeper are built from this same file, for the same machine. The strings of a request
+//! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
+
+/// Raised with every change of layout; the keeper refuses a request with another number.
+pub(crate) const VERSION: u32 = 1;
+
+/// The host's only command after the request: kill the tree and report.
+pub(crate) const KILL: u32 = 0x4b49_4c4c;
+
+/// Stands for "no limit on the number of processes".
+pub(crate) const UNLIMITED: u32 = u32::MAX;
+
+/// The most limits that a request can carry.
+pub(crate) const RLIMITS_MAX: usize = 8;
+
+/// Where each descriptor stands in the request's message; the scope is optional, so last.
+pub(crate) mod slot {
+    /// The memory file with the strings.
+    pub(crate) const STRINGS: usize = 0;
+    /// A pidfd of the supervisor, readable once it is dead.
+    pub(crate) const SUPERVISOR: usize = 1;
+    /// The program's standard input.
+    pub(crate) const STDIN: usize = 2;
+    /// The program's standard output.
+    pub(crate) const STDOUT: usize = 3;
+    /// The program's standard error.
+    pub(crate) const STDERR: usize = 4;
+    /// The program, as an `O_PATH` descriptor.
+    pub(crate) const PROGRAM: usize = 5;
+    /// The working directory, as an `O_PATH` descriptor.
+    pub(crate) const CWD: usize = 6;
+    /// A Landlock ruleset that scopes signals.
+    pub(crate) const SCOPE: usize = 7;
+    /// How many descriptors there can be.
+    pub(crate) const COUNT: usize = 8;
+}
+
+/// One resource limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Rlimit {
+    /// The kernel's number of the resource.
+    pub(crate) resource: u64,
+    /// The soft limit.
+    pub(crate) soft: u64,
+    /// The hard limit.
+    pub(crate) hard: u64,
+}
+
+/// The request's fixed part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Request {
+    /// Always [`VERSION`].
+    pub(crate) version: u32,
+    /// How many descriptors come with it: [`slot::COUNT`], or one less without a scope.
+    pub(crate) descriptors: u32,
+    /// How many arguments the first table has.
+    pub(crate) argc: u32,
+    /// How many variables the second table has.
+    pub(crate) envc: u32,
+    /// The length of the memory file, tables included.
+    pub(crate) strings_len: u64,
+    /// Where the script's path starts in the memory file, or zero.
+    pub(crate) script: u64,
+    /// How many processes may live at once, or [`UNLIMITED`].
+    pub(crate) processes_max: u32,
+    /// How many of the limits below count.
+    pub(crate) rlimit_count: u32,
+    /// Resource limits.
+    pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
+}
+
+impl Request {
+    /// A request for nothing yet.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            version: VERSION,
+            descriptors: 0,
+            argc: 0,
+            envc: 0,
+            strings_len: 0,
+            script: 0,
+            processes_max: UNLIMITED,
+            rlimit_count: 0,
+            rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
+        }
+    }
+}
+
+/// What a report is about.
+pub(crate) mod kind {
+    /// The program was executed; its pidfd comes along.
+    pub(crate) const STARTED: u32 = 1;
+    /// A step failed and nothing was executed.
+    pub(crate) const FAILED: u32 = 2;
+    /// The tree is gone.
+    pub(crate) const ENDED: u32 = 3;
+}
+
+/// Why the tree was killed.
+pub(crate) mod cause {
+    /// The program ended by itself.
+    pub(crate) const EXITED: u32 = 1;
+    /// The host sent [`super::KILL`].
+    pub(crate) const KILLED: u32 = 2;
+    /// More processes than allowed lived at once.
+    pub(crate) const PROCESSES: u32 = 3;
+}
+
+/// A message from the keeper.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Report {
+    /// One of [`kind`].
+    pub(crate) kind: u32,
+    /// The failed step's number.
+    pub(crate) step: u32,
+    /// The failed step's error.
+    pub(crate) errno: i32,
+    /// The program's process id.
+    pub(crate) pid: i32,
+    /// The program's wait status, as the kernel gave it.
+    pub(crate) status: i32,
+    /// One of [`cause`].
+    pub(crate) cause: u32,
+    /// How many processes were still there when the program had ended, and were killed.
+    pub(crate) leftovers: u32,
+    /// How many could not be killed in time.
+    pub(crate) survivors: u32,
+    /// User and system time of every process that was reaped.
+    pub(crate) cpu_ns: u64,
+    /// The largest resident set of one process.
+    pub(crate) peak_rss_bytes: u64,
+}
+
+/// What a child says when it could not execute the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Failure {
+    /// The failed step's number.
+    pub(crate) step: u32,
+    /// The failed step's error.
+    pub(crate) errno: i32,
+}
+
+/// A type that is nothing but its bytes, so that it can cross a socket.
+///
+/// # Safety
+///
+/// The type has no padding, holds no pointer, and every bit pattern is a value of it.
+pub(crate) unsafe trait Plain: Copy {
+    /// The bytes of the value.
+    fn bytes(&self) -> &[u8] {
+        let start = core::ptr::from_ref(self).cast::<u8>();
+        // SAFETY: the reference is valid for size_of::<Self>() bytes, and the trait promises that
+        // none of them is padding, so all are initialised.
+        unsafe { core::slice::from_raw_parts(start, size_of::<Self>()) }
+    }
+
+    /// The bytes of the value, to be overwritten.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let start = core::ptr::from_mut(self).cast::<u8>();
+        // SAFETY: the reference is valid and unique for size_of::<Self>() bytes, and the trait
+        // promises that whatever is written there is a value.
+        unsafe { core::slice::from_raw_parts_mut(start, size_of::<Self>()) }
+    }
+}
+
+// SAFETY: six u32, two u64 and an array of u64 triples: the assertion below shows no padding.
+unsafe impl Plain for Request {}
+// SAFETY: eight 32-bit and two 64-bit integers: the assertion below shows no padding.
+unsafe impl Plain for Report {}
+// SAFETY: two 32-bit integers.
+unsafe impl Plain for Failure {}
+
+const _: () = assert!(size_of::<Rlimit>() == 24);
+const _: () = assert!(size_of::<Request>() == 40 + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Report>() == 48);
+const _: () = assert!(size_of::<Failure>() == 8);

@@ -1,0 +1,154 @@
+//! Starts one program, held by a keeper.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+
+use crate::control::{Heard, Line, Patience};
+use crate::keeper::step::Step;
+use crate::keeper::wire::{kind, slot};
+use crate::request;
+use crate::rlimits::Rlimits;
+use crate::running::Running;
+
+/// Everything about one run, decided and opened.
+#[derive(Debug)]
+pub struct Spec {
+    /// The program, opened (`O_PATH` is enough): what runs is this file, whatever its name says.
+    pub program: OwnedFd,
+    /// For a script with `#!`: its path, relative to `cwd` or absolute. An interpreter opens its
+    /// script by name, so it must still name the same file as `program`.
+    pub script: Option<CString>,
+    /// The arguments, the program's own name included.
+    pub argv: Vec<CString>,
+    /// The whole environment, as `NAME=value`.
+    pub env: Vec<CString>,
+    /// The working directory, opened (`O_PATH` is enough).
+    pub cwd: OwnedFd,
+    /// Where standard input comes from.
+    pub stdin: Stdin,
+    /// Limits of each process.
+    pub rlimits: Rlimits,
+    /// How many processes of the tree may live at once, the program included.
+    pub processes_max: Option<u32>,
+    /// The scope that signals cannot leave, from [`signal_scope`](crate::signal_scope). With it
+    /// the tree is also killed in one stroke, which no fork can outrun.
+    pub signal_scope: Option<OwnedFd>,
+}
+
+/// Where a program's standard input comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// From `/dev/null`.
+    Empty,
+    /// From [`Running::take_stdin`].
+    Piped,
+}
+
+/// A program that was not started: nothing of it has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{step}")]
+pub struct StartError {
+    /// What could not be done.
+    pub step: Step,
+    /// Why.
+    #[source]
+    pub errno: Errno,
+}
+
+/// Says at which step an operation failed.
+pub(crate) trait At<T> {
+    fn at(self, step: Step) -> Result<T, StartError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, step: Step) -> Result<T, StartError> {
+        self.map_err(|error| StartError {
+            step,
+            errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+        })
+    }
+}
+
+impl<T> At<T> for rustix::io::Result<T> {
+    fn at(self, step: Step) -> Result<T, StartError> {
+        self.map_err(|errno| StartError { step, errno })
+    }
+}
+
+/// Starts the program; when this returns it has been executed.
+pub fn start(spec: Spec) -> Result<Running, StartError> {
+    let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
+    let packed = request::pack(&spec).at(Step::PackRequest)?;
+    let supervisor = pidfd_open(getpid(), PidfdFlags::empty()).at(Step::PackRequest)?;
+    let line = Line::to_new_keeper()?;
+    let mut descriptors = [packed.strings.as_fd(); slot::SCOPE];
+    descriptors[slot::STRINGS] = packed.strings.as_fd();
+    descriptors[slot::SUPERVISOR] = supervisor.as_fd();
+    descriptors[slot::STDIN] = theirs.stdin.as_fd();
+    descriptors[slot::STDOUT] = theirs.stdout.as_fd();
+    descriptors[slot::STDERR] = theirs.stderr.as_fd();
+    descriptors[slot::PROGRAM] = spec.program.as_fd();
+    descriptors[slot::CWD] = spec.cwd.as_fd();
+    line.send(&packed.request, &descriptors, spec.signal_scope.as_ref()).at(Step::SendRequest)?;
+    // The keeper has them all now. Only the program may hold its ends of the streams, or their
+    // closing would never be seen.
+    drop((theirs, spec));
+    let (pid, pidfd) = hear_start(&line)?;
+    Ok(Running::new(line, ours, pid, pidfd))
+}
+
+/// The host's ends of the program's streams: non-blocking, close-on-exec.
+#[derive(Debug)]
+pub(crate) struct OurStreams {
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+/// The program's ends of its streams.
+struct TheirStreams {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> {
+    let (their_stdin, our_stdin) = match stdin {
+        Stdin::Empty => (open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?, None),
+        Stdin::Piped => {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            (read, Some(write))
+        }
+    };
+    let (our_stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (our_stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+    for end in our_stdin.iter().chain([&our_stdout, &our_stderr]) {
+        // A pipe's two ends have flags of their own: the program's stay blocking.
+        fcntl_setfl(end, fcntl_getfl(end)? | OFlags::NONBLOCK)?;
+    }
+    let ours = OurStreams { stdin: our_stdin, stdout: our_stdout, stderr: our_stderr };
+    let theirs = TheirStreams { stdin: their_stdin, stdout: their_stdout, stderr: their_stderr };
+    Ok((ours, theirs))
+}
+
+/// Waits for the keeper's first word: the program's id and pidfd, or the step that failed.
+fn hear_start(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
+    let unclear = StartError { step: Step::HearKeeper, errno: Errno::PROTO };
+    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+        Heard::Report(report, Some(pidfd)) if report.kind == kind::STARTED => {
+            Ok((Pid::from_raw(report.pid).ok_or(unclear)?, pidfd))
+        }
+        Heard::Report(report, _) if report.kind == kind::FAILED => Err(StartError {
+            step: Step::from_number(report.step).ok_or(unclear)?,
+            errno: Errno::from_raw_os_error(report.errno),
+        }),
+        Heard::Report(..) | Heard::Nothing => Err(unclear),
+        Heard::Closed => Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
+    }
+}
