@@ -1,3 +1,4 @@
 //! Decides about tool calls and orchestrates their run.
 
 pub mod journal;
+pub mod knowledge;

@@ -1,0 +1,207 @@
+//! One program of the data, compiled, and how a command of it is read.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::call::{Call, Part};
+use super::environment::Variables;
+use super::grammar::{Grammar, Name};
+use super::interpreter::Interpreter;
+use super::reading::{HazardKind, Reading, Word};
+use super::rule::Rule;
+use super::schema::{self, Class, Order, Unknown};
+use super::text::{Paths, Text};
+use super::wrapper::{Wrapped, Wrapper};
+
+/// Splits inside splits (`env -S '-S …'`) deeper than this are not read.
+const SPLITS_MAX: usize = 8;
+
+/// A compiled program.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) name: String,
+    pub(super) shape: Shape,
+    pub(super) classes: Arc<[Class]>,
+    pub(super) harmless: Vec<String>,
+    pub(super) rules: Vec<Rule>,
+    interpreter: Option<Interpreter>,
+    wrappers: Vec<Wrapper>,
+    texts: Vec<Text>,
+    paths: Vec<Paths>,
+    pub(super) data: schema::Program,
+}
+
+/// The scopes of a program and their options.
+#[derive(Debug)]
+pub(super) struct Shape {
+    own: Grammar,
+    subcommands: bool,
+    after: Grammar,
+    scopes: Vec<(Vec<String>, bool, Grammar)>,
+}
+
+impl Shape {
+    fn new(data: &schema::Program) -> Result<Self, String> {
+        let mut own = Grammar::new(&data.options, None)?;
+        if data.subcommands {
+            own.order = Order::BeforeOperands;
+        }
+        let mut scopes = Vec::with_capacity(data.scope.len());
+        for scope in &data.scope {
+            let mut grammar = Grammar::new(&scope.options, Some(&data.after))?;
+            if scope.nested {
+                grammar.order = Order::BeforeOperands;
+            }
+            scopes.push((scope.names.clone(), scope.nested, grammar));
+        }
+        let after = Grammar::new(&data.after, None)?;
+        Ok(Self { own, subcommands: data.subcommands, after, scopes })
+    }
+
+    /// The options of a scope, and whether its first operand names another.
+    pub(super) fn scope(&self, path: &str) -> (&Grammar, bool) {
+        if path.is_empty() {
+            return (&self.own, self.subcommands);
+        }
+        let found = self.scopes.iter().find(|(names, ..)| names.iter().any(|name| name == path));
+        found.map_or((&self.after, false), |(_, nested, grammar)| (grammar, *nested))
+    }
+
+    /// The names behind the spellings in a rule for these subcommands.
+    pub(super) fn names(
+        &self,
+        flags: &[String],
+        subcommands: &[String],
+    ) -> Result<Vec<Name>, String> {
+        let mut found = Vec::with_capacity(flags.len());
+        for flag in flags {
+            let mut names = match subcommands {
+                [] => vec![self.own.name(flag)],
+                [any] if any == "*" => self.grammars().map(|grammar| grammar.name(flag)).collect(),
+                some => some.iter().map(|path| self.scope(path).0.name(flag)).collect(),
+            };
+            names.sort_by_key(Result::is_err);
+            found.extend(names.into_iter().next().transpose()?);
+        }
+        Ok(found)
+    }
+
+    fn grammars(&self) -> impl Iterator<Item = &Grammar> {
+        [&self.own, &self.after].into_iter().chain(self.scopes.iter().map(|(.., grammar)| grammar))
+    }
+}
+
+impl Program {
+    pub(super) fn new(data: schema::Program) -> Result<Self, String> {
+        let shape = Shape::new(&data)?;
+        let name = data.names.first().ok_or("a program has no name")?.clone();
+        let rules =
+            data.refuse.iter().map(|rule| Rule::new(rule, &shape)).collect::<Result<_, _>>();
+        let wrappers = data.wrapper.iter().map(|wrapper| Wrapper::new(wrapper, &shape));
+        let interpreter = data.interpreter.as_ref();
+        Ok(Self {
+            rules: rules?,
+            interpreter: interpreter.map(|data| Interpreter::new(data, &shape)).transpose()?,
+            wrappers: wrappers.collect::<Result<_, _>>()?,
+            texts: data
+                .text
+                .iter()
+                .map(|text| Text::new(text, &shape))
+                .collect::<Result<_, _>>()?,
+            paths: data
+                .paths
+                .iter()
+                .map(|path| Paths::new(path, &shape))
+                .collect::<Result<_, _>>()?,
+            classes: Arc::from(data.classes.as_slice()),
+            harmless: data.harmless.clone(),
+            name,
+            shape,
+            data,
+        })
+    }
+
+    /// Reads a command of this program; the first word is the program itself.
+    pub(super) fn read<'a>(&self, variables: &Variables, words: &[Word<'a>]) -> Reading<'a> {
+        let mut reading = Reading::default();
+        let mut words = Cow::Borrowed(words);
+        for depth in 0..=SPLITS_MAX {
+            let call = Call::new(self, &words);
+            if depth == SPLITS_MAX {
+                let why = "options are split out of options too many times over".into();
+                reading.hazards.push(call.hazard(HazardKind::Unreadable, 0, &why, None));
+                break;
+            }
+            match self.read_once(variables, &call, &mut reading) {
+                Some(split) => words = Cow::Owned(split),
+                None => break,
+            }
+        }
+        reading.text.sort_unstable();
+        reading.text.dedup();
+        reading
+    }
+
+    /// Reads the words as they are; returns the words to read instead where an option holds more.
+    fn read_once<'a>(
+        &self,
+        variables: &Variables,
+        call: &Call<'_, 'a>,
+        reading: &mut Reading<'a>,
+    ) -> Option<Vec<Word<'a>>> {
+        for rule in &self.rules {
+            rule.judge(call, &mut reading.hazards);
+        }
+        if let Some(interpreter) = &self.interpreter {
+            interpreter.judge(call, &mut reading.hazards);
+        }
+        self.doubt(call, reading);
+        reading.glued.extend(call.glued());
+        reading.subcommand =
+            call.last().map(|part| part.path.clone()).filter(|path| !path.is_empty());
+        for paths in &self.paths {
+            paths.mark(call, &mut reading.paths);
+        }
+        for text in &self.texts {
+            text.mark(call, &mut reading.text);
+        }
+        for wrapper in &self.wrappers {
+            let Some(part) = call.parts.iter().find(|part| wrapper.is_for(part)) else { continue };
+            if let Wrapped::Split(words) = wrapper.unwrap(variables, call, part, reading) {
+                return Some(words);
+            }
+        }
+        None
+    }
+
+    /// Notes options of unknown shape where the rest of the words depends on them.
+    fn doubt(&self, call: &Call<'_, '_>, reading: &mut Reading<'_>) {
+        for part in &call.parts {
+            if let Some(word) = part.seen.absurd {
+                let why = "a cluster of so many options is not read".into();
+                reading.hazards.push(call.hazard(HazardKind::Unreadable, word, &why, None));
+            }
+            let Some(word) = part.seen.doubt else { continue };
+            if self.depends_on_shape(part) && !call.is_harmless() {
+                let why = format!(
+                    "this option of {} is not known, so the words after it cannot be \
+                                   told apart",
+                    self.name
+                );
+                reading.hazards.push(call.hazard(HazardKind::Unreadable, word, &why.into(), None));
+            }
+        }
+    }
+
+    fn depends_on_shape(&self, part: &Part<'_>) -> bool {
+        match part.grammar.unknown {
+            Some(Unknown::Flag) => false,
+            Some(Unknown::Unreadable) => true,
+            None => {
+                part.opens()
+                    || (self.interpreter.is_some() && part.path.is_empty())
+                    || self.wrappers.iter().any(|wrapper| wrapper.is_for(part))
+            }
+        }
+    }
+}

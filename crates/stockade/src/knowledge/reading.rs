@@ -1,0 +1,124 @@
+//! What the knowledge base says about one command: hazards, inner commands, plain text.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+use super::schema::Class;
+
+/// One word of a command, and the argument of the call that it came from.
+///
+/// The text is owned when it is a part of an argument (`env -S 'a b'`): such a word shares its
+/// argument with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// The word itself.
+    pub text: Cow<'a, OsStr>,
+    /// The index in the call's argv.
+    pub argument: usize,
+}
+
+impl<'a> Word<'a> {
+    /// The whole argument at this index.
+    pub fn new(text: &'a OsStr, argument: usize) -> Self {
+        Self { text: Cow::Borrowed(text), argument }
+    }
+
+    /// An argv as words, the program first.
+    pub fn list<T: AsRef<OsStr>>(argv: &'a [T]) -> Vec<Self> {
+        argv.iter().enumerate().map(|(at, text)| Self::new(text.as_ref(), at)).collect()
+    }
+
+    /// Whether the word is a whole argument and not a part of one.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.text, Cow::Borrowed(_))
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.text.as_encoded_bytes()
+    }
+}
+
+/// What is known about one command of a known program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading<'a> {
+    /// What is dangerous in the words, in the order in which it was found.
+    pub hazards: Vec<Hazard>,
+    /// The commands that this one starts, to be judged like the call itself.
+    pub inner: Vec<Inner<'a>>,
+    /// Arguments of the call that are plain data for the program: never a path, never code.
+    pub text: Vec<usize>,
+    /// Values that are lists of paths (`-cp a:b`) or a path behind a key (`of=x`).
+    pub paths: Vec<PathValue>,
+    /// Where the value of an option is written in the same word (`-tOUT`, `--file=OUT`).
+    pub glued: Vec<Glued>,
+    /// The subcommand, with its own (`submodule foreach`), where the program has them.
+    pub subcommand: Option<String>,
+}
+
+/// One dangerous thing in a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hazard {
+    /// What sort of thing.
+    pub kind: HazardKind,
+    /// The argument of the call that carries it.
+    pub argument: usize,
+    /// The option, word or name that is meant, as it is known (`--to-command`).
+    pub flag: String,
+    /// Why it is dangerous; completes "refused: ".
+    pub why: Arc<str>,
+    /// What to do instead.
+    pub instead: Option<Arc<str>>,
+    /// What the program can be abused for.
+    pub classes: Arc<[Class]>,
+}
+
+/// The sort of a hazard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum HazardKind {
+    /// Code in the arguments: `sh -c`, `awk 'BEGIN{system("id")}'`.
+    InlineCode,
+    /// Code from standard input: `bash -s`, `python3 -`, no script at all.
+    StdinCode,
+    /// An option, operand or subcommand that executes, loads or writes.
+    Flag,
+    /// A program that takes commands from whoever drives it, whatever its arguments.
+    Always,
+    /// A variable that changes what programs run.
+    Environment,
+    /// `find -exec`, `fd -x`, `-delete`: acts on whatever is found. The strict profile refuses
+    /// it; its commands are also in [`Reading::inner`].
+    FindAction,
+    /// The words cannot be read with certainty.
+    Unreadable,
+}
+
+/// A command inside another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inner<'a> {
+    /// Its words, the program first; never empty.
+    pub words: Vec<Word<'a>>,
+    /// How it is started: the wrapper's name, or the option (`-exec`).
+    pub via: String,
+    /// Whether the wrapper adds words that are not known before the run (`xargs`, `find`).
+    pub open: bool,
+}
+
+/// An argument that holds paths in a way of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathValue {
+    /// The argument of the call.
+    pub argument: usize,
+    /// Each path in it.
+    pub paths: Vec<OsString>,
+}
+
+/// An option and its value in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glued {
+    /// The argument of the call; only whole arguments are listed.
+    pub argument: usize,
+    /// The byte where the value begins.
+    pub offset: usize,
+}

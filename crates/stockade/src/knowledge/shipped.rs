@@ -1,0 +1,24 @@
+//! The data files that are built in.
+
+/// The programs, by theme.
+pub(super) const PROGRAMS: &[(&str, &str)] = &[
+    program_file!("shells"),
+    program_file!("interpreters"),
+    program_file!("wrappers"),
+    program_file!("vcs"),
+    program_file!("text"),
+    program_file!("files"),
+];
+
+/// The variables.
+pub(super) const ENVIRONMENT: (&str, &str) = program_file!("environment");
+
+macro_rules! program_file {
+    ($theme:literal) => {
+        (
+            concat!("programs/", $theme, ".toml"),
+            include_str!(concat!("../../../../policies/programs/", $theme, ".toml")),
+        )
+    };
+}
+use program_file;
