@@ -1,4 +1,56 @@
-//! Decides about tool calls and orchestrates their run.
+//! Stockade runs the tool calls of AI agents: each call is judged, boxed, run, recorded and
+//! explained.
+//!
+//! A call goes one way, and every stage consumes the one before it:
+//!
+//! ```text
+//!  call ──inspect──▶ findings ──policy──▶ ruling ──▶ verdict ─┬─ refused ─────────────▶ report
+//!  (untrusted)        (facts)                                 └─ permit (journalled)
+//!  permit ──plan (pure)──▶ plan ──launch (syscalls)──▶ running ──wait──▶ outcome ─────▶ report
+//! ```
+//!
+//! [`inspect`] states facts and never decides, [`policy`] decides and never touches the system,
+//! [`plan`] computes and never acts, [`launch`] acts and never decides. A call that did not pass the
+//! [`gate`] cannot be run: a [`gate::Permit`] has no public constructor, planning consumes it, and
+//! launching consumes the plan.
+//!
+//! ```
+//! use stockade::{Policy, Stockade, ToolCall};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let project = tempfile::tempdir()?;
+//! # let journal = project.path().join("journal.jsonl");
+//! let stockade = Stockade::open(project.path(), Policy::shipped(), &journal)?;
+//!
+//! let report = stockade.run(ToolCall::exec(["echo", "hello"]));
+//! assert!(report.ok());
+//!
+//! let report = stockade.run(ToolCall::exec(["rm", "-rf", "."]));
+//! assert!(report.denied());
+//! assert_eq!(report.exit_code(), Some(-100));
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
 
+pub mod call;
+pub mod confine;
+pub mod gate;
+pub mod guarantee;
+pub mod inspect;
 pub mod journal;
 pub mod knowledge;
+pub mod launch;
+pub mod limits;
+pub mod outcome;
+pub mod output;
+pub mod plan;
+pub mod policy;
+pub mod report;
+pub mod stockade;
+pub mod tier;
+
+pub use call::ToolCall;
+pub use policy::Policy;
+pub use report::Report;
+pub use stockade::Stockade;

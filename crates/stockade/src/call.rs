@@ -1,0 +1,103 @@
+//! What was asked for: a tool name and its arguments. Untrusted, and never run as it is.
+
+mod argv;
+mod id;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use argv::{Argv, BadArgv};
+pub use id::CallId;
+
+/// One call of one tool, as it came in. Only the gate can turn it into something that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Names the call in the journal and the report.
+    pub id: CallId,
+    /// What is to be done.
+    pub tool: Tool,
+    /// Where, as the caller wrote it; the project root if it is not given.
+    pub cwd: Option<PathBuf>,
+    /// A shorter deadline than the policy's.
+    pub wall: Option<Duration>,
+}
+
+impl ToolCall {
+    /// A call of one program with its arguments, no shell.
+    pub fn exec<I, S>(argv: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: Into<OsString>,
+    {
+        let argv = argv.into_iter().map(Into::into).collect();
+        Self::of(Tool::Exec(Exec { argv, stdin: Vec::new() }))
+    }
+
+    /// A call of one command line for the allow-list shell tool.
+    pub fn line(text: impl Into<OsString>) -> Self {
+        Self::of(Tool::Line(Line { text: text.into() }))
+    }
+
+    /// A call of any tool, with an id of its own.
+    pub fn of(tool: Tool) -> Self {
+        Self { id: CallId::new(), tool, cwd: None, wall: None }
+    }
+
+    /// The same call with these bytes on standard input; only `Exec` reads any.
+    #[must_use]
+    pub fn with_stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        if let Tool::Exec(exec) = &mut self.tool {
+            exec.stdin = bytes.into();
+        }
+        self
+    }
+
+    /// The same call, run in this folder.
+    #[must_use]
+    pub fn in_folder(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+}
+
+/// The tools that there are, and room for the name of one that there is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tool {
+    /// One program, no shell.
+    Exec(Exec),
+    /// One command line, split by shell rules and run without a shell, from an allow list.
+    Line(Line),
+    /// A tool that this Stockade cannot run; the gate refuses it by name.
+    Unknown(String),
+    /// Something that was sent as a call and cannot be read as one, with the reason.
+    Malformed(String),
+}
+
+impl Tool {
+    /// The name that rules, the journal and the report use.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Exec(_) => "Exec",
+            Self::Line(_) => "Bash",
+            Self::Unknown(name) => name,
+            Self::Malformed(_) => "malformed",
+        }
+    }
+}
+
+/// The arguments of `Exec`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exec {
+    /// The program and its arguments, byte for byte as they came.
+    pub argv: Vec<OsString>,
+    /// What the program reads on standard input; nothing if empty.
+    pub stdin: Vec<u8>,
+}
+
+/// The arguments of the allow-list shell tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The line as it was written.
+    pub text: OsString,
+}

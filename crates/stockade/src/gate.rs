@@ -1,0 +1,116 @@
+//! The only door between a call and its execution.
+
+mod examine;
+mod permit;
+mod verdict;
+
+use std::ffi::{OsStr, OsString};
+
+pub use examine::{Examination, Examiner};
+pub use permit::Permit;
+pub(crate) use permit::{Cleared, Prepared};
+pub use verdict::{Refusal, Verdict};
+
+use crate::call::ToolCall;
+use crate::inspect::{Landing, View};
+use crate::journal::record::{self, Event};
+use crate::journal::{EntryId, Journal, JournalError, preview};
+use crate::knowledge::Knowledge;
+use crate::outcome::{Failure, chain};
+use crate::policy::{By, Decision, Ruling};
+
+/// Judges calls by one policy and writes every verdict into one journal.
+///
+/// A gate is built once, by the host. Whoever can build one can build a lenient one, so the
+/// agent's side only ever holds a [`ToolCall`].
+#[derive(Debug)]
+pub struct Gate {
+    examiner: Examiner,
+    journal: Journal,
+}
+
+impl Gate {
+    /// A gate for one project.
+    pub fn new(examiner: Examiner, journal: Journal) -> Self {
+        Self { examiner, journal }
+    }
+
+    /// Judges a call. What comes out is in the journal: where that cannot be written, the
+    /// verdict is a refusal.
+    pub fn judge(&self, call: &ToolCall) -> Verdict {
+        let Examined { ruling, cleared, words } = self.examiner.examined(call);
+        let entry = match self.record(call, &words, &ruling) {
+            Ok(entry) => entry,
+            Err(error) => return Verdict::Refused(unrecorded(&error)),
+        };
+        match (ruling.decision, cleared) {
+            (Decision::Allow, Ok(cleared)) => {
+                let confinement = self.examiner.confinement(call);
+                let tier = self.examiner.policy().tier;
+                Verdict::Allowed(Box::new(Permit::new(cleared, confinement, tier, entry, ruling)))
+            }
+            (_, Err(Some(failure))) => Verdict::Impossible(failure),
+            (_, _) => Verdict::Refused(Refusal::from(ruling)),
+        }
+    }
+
+    /// What it judges by.
+    pub fn examiner(&self) -> &Examiner {
+        &self.examiner
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    fn record(
+        &self,
+        call: &ToolCall,
+        words: &[OsString],
+        ruling: &Ruling,
+    ) -> Result<EntryId, JournalError> {
+        let known = |word: &str| Knowledge::shipped().is_word(word);
+        let view = View::open(self.examiner.root(), call.cwd.as_deref()).ok();
+        let exists = |word: &OsStr| {
+            let landing = view.as_ref().map(|view| view.land(word));
+            matches!(landing, Some(Landing::Inside { exists: true, .. }))
+        };
+        self.journal.append(&Event::Verdict(record::Verdict {
+            call: call.id.to_string(),
+            tool: tool_name(call),
+            preview: preview::preview(words, &known, &exists),
+            sha256: preview::digest(words),
+            root: self.examiner.root().path().to_string_lossy().into_owned(),
+            decision: match ruling.decision {
+                Decision::Allow => record::Decision::Allow,
+                Decision::Ask => record::Decision::Ask,
+                Decision::Deny => record::Decision::Deny,
+            },
+            by: ruling.by.name().to_owned(),
+            rule: ruling.rule.clone(),
+            argument: ruling.argument,
+            source: ruling.source.clone(),
+        }))
+    }
+}
+
+/// What an examination leaves for the verdict.
+struct Examined {
+    ruling: Ruling,
+    /// What would run, or why it cannot: a failure where it is not a refusal.
+    cleared: Result<Cleared, Option<Failure>>,
+    words: Vec<OsString>,
+}
+
+/// The tool's name for the journal: a stranger's name may hold anything.
+fn tool_name(call: &ToolCall) -> String {
+    let plain = |c: &char| c.is_ascii_alphanumeric() || "_-.:".contains(*c);
+    call.tool.name().chars().filter(plain).take(64).collect()
+}
+
+fn unrecorded(error: &JournalError) -> Refusal {
+    let reason =
+        format!("the journal cannot be written, so nothing runs: could not {}", chain(error));
+    let instead = "make room or repair it (stockade audit verify), or name another with --journal";
+    Refusal::from(Ruling::deny(By::Default, "journal/unwritable", reason).instead(instead))
+}

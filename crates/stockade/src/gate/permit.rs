@@ -1,0 +1,126 @@
+//! Proof that the gate let one call through, and what it let through.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+
+use crate::call::{Argv, CallId};
+use crate::confine::Confinement;
+use crate::journal::EntryId;
+use crate::policy::Ruling;
+use crate::tier::Tier;
+
+/// Proof that the gate allowed one call and wrote it into the journal, good for one run.
+///
+/// It has no public constructor and is neither `Clone` nor deserialisable, so holding one means
+/// that [`Gate::judge`](super::Gate::judge) let this call through. It holds handles and not
+/// names: what was judged is what runs.
+///
+/// A permit comes from a verdict alone:
+///
+/// ```
+/// use stockade::gate::{Permit, Verdict};
+/// fn from_the_gate(verdict: Verdict) -> Option<Box<Permit>> {
+///     match verdict {
+///         Verdict::Allowed(permit) => Some(permit),
+///         Verdict::Refused(_) | Verdict::Impossible(_) => None,
+///     }
+/// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// use stockade::gate::{Permit, Verdict};
+/// fn from_the_gate(verdict: Verdict) -> Option<Box<Permit>> {
+///     match verdict {
+///         Verdict::Allowed(permit) => Some(Box::new(Permit { ..*permit })),
+///         Verdict::Refused(_) | Verdict::Impossible(_) => None,
+///     }
+/// }
+/// ```
+///
+/// and cannot be had twice:
+///
+/// ```compile_fail,E0599
+/// use stockade::gate::{Permit, Verdict};
+/// fn from_the_gate(verdict: Verdict) -> Option<Box<Permit>> {
+///     match verdict {
+///         Verdict::Allowed(permit) => Some(permit.clone()),
+///         Verdict::Refused(_) | Verdict::Impossible(_) => None,
+///     }
+/// }
+/// ```
+///
+/// An entry of the journal, which every permit carries, is made by the journal alone:
+///
+/// ```
+/// use stockade::journal::{EntryId, Journal, JournalError, record::Event};
+/// fn recorded(journal: &Journal, event: &Event) -> Result<EntryId, JournalError> {
+///     journal.append(event)
+/// }
+/// ```
+///
+/// ```compile_fail,E0423
+/// use stockade::journal::{EntryId, Journal, JournalError, record::Event};
+/// fn recorded(journal: &Journal, event: &Event) -> Result<EntryId, JournalError> {
+///     Ok(EntryId(7))
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "a permit that is not planned runs nothing"]
+pub struct Permit {
+    prepared: Prepared,
+}
+
+/// Everything in a permit, for the plan that consumes it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) cleared: Cleared,
+    pub(crate) confinement: Confinement,
+    pub(crate) tier: Tier,
+    pub(crate) entry: EntryId,
+    pub(crate) ruling: Ruling,
+}
+
+/// What would run, on handles.
+#[derive(Debug)]
+pub(crate) struct Cleared {
+    pub(crate) call: CallId,
+    pub(crate) argv: Argv,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) program: OwnedFd,
+    /// For a script, the path by which its interpreter has to find it.
+    pub(crate) script: Option<CString>,
+    pub(crate) cwd: OwnedFd,
+}
+
+impl Permit {
+    /// Minted by the gate alone, after the verdict is in the journal.
+    pub(super) fn new(
+        cleared: Cleared,
+        confinement: Confinement,
+        tier: Tier,
+        entry: EntryId,
+        ruling: Ruling,
+    ) -> Self {
+        Self { prepared: Prepared { cleared, confinement, tier, entry, ruling } }
+    }
+
+    /// The journal's entry that allows the call.
+    pub fn entry(&self) -> EntryId {
+        self.prepared.entry
+    }
+
+    /// On what grounds it was allowed.
+    pub fn ruling(&self) -> &Ruling {
+        &self.prepared.ruling
+    }
+
+    /// The call it is for.
+    pub fn call(&self) -> &CallId {
+        &self.prepared.cleared.call
+    }
+
+    /// Spends the permit.
+    pub(crate) fn spend(self) -> Prepared {
+        self.prepared
+    }
+}

@@ -1,0 +1,145 @@
+//! States facts about a call and decides nothing: one file per axis, each a function of the call
+//! and of a read-only view of the machine.
+
+mod argv;
+mod command;
+mod finding;
+mod name;
+mod path;
+mod program;
+mod settings;
+mod structure;
+mod view;
+
+use std::collections::VecDeque;
+
+pub use command::Command;
+pub use finding::{Axis, Finding, Weight};
+pub use program::{NoProgram, Place, Program, Programs};
+pub use settings::{DENY, INTERPRETERS, Settings};
+pub use view::{Identity, Landing, Root, View, ViewError, path_of, stat_of};
+
+use crate::knowledge::{Knowledge, Word};
+
+/// Commands in commands in one call before it counts as a maze.
+const DEPTH_MAX: usize = 16;
+/// Commands in one call before it counts as a maze.
+const COMMANDS_MAX: usize = 256;
+
+/// All that is known about a call before anything runs.
+#[derive(Debug)]
+pub struct Inspection<'a> {
+    /// Every command in the call; the first is the call itself.
+    pub commands: Vec<Command<'a>>,
+    /// The facts, in the order of the axes.
+    pub findings: Vec<Finding>,
+}
+
+/// How the words of a call came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// They were sent as they are.
+    Argv,
+    /// They were split off a line by shell rules, and only listed programs may run.
+    Line,
+}
+
+/// What the axes are asked against.
+#[derive(Debug, Clone, Copy)]
+pub struct Inspector<'g> {
+    /// The policy's lists.
+    pub settings: &'g Settings,
+    /// The programs of this machine.
+    pub programs: &'g Programs,
+    /// What is known about programs.
+    pub knowledge: &'g Knowledge,
+}
+
+impl Inspector<'_> {
+    /// Finds every command in the words and asks every axis about each.
+    pub fn inspect<'a>(
+        &self,
+        words: Vec<Word<'a>>,
+        origin: Origin,
+        view: &View<'_>,
+    ) -> Inspection<'a> {
+        let mut findings = Vec::new();
+        let commands = self.commands(words, view, &mut findings);
+        for command in &commands {
+            findings.extend(match origin {
+                Origin::Argv => name::inspect(command, self.settings),
+                Origin::Line => name::inspect_listed(command, self.settings),
+            });
+            findings.extend(argv::inspect(command, self.settings));
+            if origin == Origin::Argv {
+                findings.extend(structure::inspect(command, self.settings));
+            }
+            findings.extend(path::inspect(command, view, self.settings));
+        }
+        findings.sort_by_key(|finding| finding.axis);
+        Inspection { commands, findings }
+    }
+
+    fn commands<'a>(
+        &self,
+        words: Vec<Word<'a>>,
+        view: &View<'_>,
+        findings: &mut Vec<Finding>,
+    ) -> Vec<Command<'a>> {
+        let mut commands = Vec::new();
+        let mut todo = VecDeque::from([(words, 0_usize)]);
+        while let Some((words, depth)) = todo.pop_front() {
+            if depth > DEPTH_MAX || commands.len() >= COMMANDS_MAX {
+                findings.push(maze(&words));
+                break;
+            }
+            let command = self.command(words, view, findings);
+            let inner = command.readings.iter().flat_map(|reading| &reading.inner);
+            todo.extend(inner.map(|inner| (inner.words.clone(), depth.saturating_add(1))));
+            commands.push(command);
+        }
+        commands
+    }
+
+    fn command<'a>(
+        &self,
+        words: Vec<Word<'a>>,
+        view: &View<'_>,
+        findings: &mut Vec<Finding>,
+    ) -> Command<'a> {
+        let spelled = words.first().map(|word| word.text.to_os_string()).unwrap_or_default();
+        let program = self.programs.find(&spelled, view, self.settings, self.knowledge.names());
+        let names = command::names_of(&spelled, &program);
+        let mut readings = Vec::new();
+        for name in &names {
+            match self.knowledge.read(name, &words) {
+                Ok(Some(reading)) if !readings.contains(&reading) => readings.push(reading),
+                Ok(_) => {}
+                Err(broken) => findings.push(Finding {
+                    axis: Axis::Argv,
+                    rule: "knowledge",
+                    text: format!("what is known about {name:?} cannot be used: {broken}"),
+                    argument: words.first().map(|word| word.argument),
+                    instead: None,
+                    listed: None,
+                    weight: Weight::Always,
+                }),
+            }
+        }
+        Command::new(words, program, names, readings)
+    }
+}
+
+fn maze(words: &[Word<'_>]) -> Finding {
+    Finding {
+        axis: Axis::Argv,
+        rule: "too-deep",
+        text: format!(
+            "the call has more than {DEPTH_MAX} commands in commands, or {COMMANDS_MAX} in all"
+        ),
+        argument: words.first().map(|word| word.argument),
+        instead: Some("run the inner command itself".to_owned()),
+        listed: None,
+        weight: Weight::Always,
+    }
+}

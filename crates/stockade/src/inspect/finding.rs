@@ -1,0 +1,72 @@
+//! A fact about a call. Never a decision: the policy decides which facts refuse.
+
+use std::fmt;
+
+/// One fact that inspection found, with the argument it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Which axis found it.
+    pub axis: Axis,
+    /// The short name of the rule, such as `denylist`.
+    pub rule: &'static str,
+    /// The fact in words, naming the argument.
+    pub text: String,
+    /// The index of the argument in the call's argv, where it is one.
+    pub argument: Option<usize>,
+    /// What would be accepted.
+    pub instead: Option<String>,
+    /// The name on a list of the policy that it is about.
+    pub listed: Option<String>,
+    /// How far the fact reaches.
+    pub weight: Weight,
+}
+
+impl Finding {
+    /// The rule with its axis, as the report names it: `name/denylist`.
+    pub fn rule_id(&self) -> String {
+        format!("{}/{}", self.axis, self.rule)
+    }
+}
+
+/// Which profile of built-in refusals a finding matters to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Refused in every profile.
+    Always,
+    /// Refused in the `strict` profile, noted in the others.
+    Strict,
+}
+
+/// The axes in the order in which they are asked; the first refusal wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Axis {
+    /// The call itself is malformed.
+    Call,
+    /// Who the program is.
+    Name,
+    /// What its arguments make it do.
+    Argv,
+    /// Shell syntax where no shell was asked for.
+    Structure,
+    /// Where its paths lead.
+    Path,
+}
+
+impl Axis {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Name => "name",
+            Self::Argv => "argv",
+            Self::Structure => "structure",
+            Self::Path => "path",
+        }
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

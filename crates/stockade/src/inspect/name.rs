@@ -1,0 +1,122 @@
+//! The name axis: who the program is, whatever it is called, and whether it may be run at all.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::command::Command;
+use super::finding::{Axis, Finding, Weight};
+use super::program::{NoProgram, Place};
+use super::settings::Settings;
+
+/// What this axis finds in one command of an `Exec` call.
+pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
+    denied(command, settings).or_else(|| misplaced(command)).into_iter().collect()
+}
+
+/// What this axis finds in one command of a shell line that may name only listed programs.
+pub(super) fn inspect_listed(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
+    unlisted(command, settings)
+        .or_else(|| denied(command, settings))
+        .or_else(|| misplaced(command))
+        .into_iter()
+        .collect()
+}
+
+fn denied(command: &Command<'_>, settings: &Settings) -> Option<Finding> {
+    let is_foreign = command.program.as_ref().is_ok_and(|program| program.place != Place::System);
+    let listed = |name: &String| {
+        // A system's variants of a program carry its name: nc.openbsd, mkfs.xfs.
+        let variant = name.split('.').next().filter(|_| !is_foreign);
+        let stem = variant.filter(|stem| settings.deny.contains(*stem));
+        settings.deny.get(name).cloned().or_else(|| stem.map(str::to_owned))
+    };
+    let name = command.names.iter().find_map(listed)?;
+    let spelled = command.spelled();
+    let same = Path::new(spelled).file_name() == Some(OsStr::new(&name));
+    let text = if same {
+        format!("executable {name:?} is on the denylist (argument {})", command.argument())
+    } else {
+        format!(
+            "executable {spelled:?} (argument {}) is {name:?}, which is on the denylist",
+            command.argument()
+        )
+    };
+    Some(finding(command, "denylist", text, alternative_to(&name), Some(name.clone())))
+}
+
+fn unlisted(command: &Command<'_>, settings: &Settings) -> Option<Finding> {
+    let only = settings.only.as_ref()?;
+    let spelled = command.spelled();
+    let bare = spelled.to_str().filter(|name| !name.contains('/'));
+    if bare.is_some_and(|name| only.contains(name)) {
+        return None;
+    }
+    let listed = only.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let text = format!("{spelled:?} (argument {}) is not on the allowlist", command.argument());
+    Some(finding(command, "only", text, format!("use one of: {listed}"), None))
+}
+
+fn misplaced(command: &Command<'_>) -> Option<Finding> {
+    let (spelled, argument) = (command.spelled(), command.argument());
+    let (rule, why) = match &command.program {
+        Ok(program) => match program.place {
+            Place::Root | Place::System => return None,
+            Place::Writable => (
+                "place",
+                format!("lives in a folder that the caller can write ({:?})", program.real),
+            ),
+            Place::Elsewhere => (
+                "place",
+                format!(
+                    "is neither beneath the project root nor in a system folder ({:?})",
+                    program.real
+                ),
+            ),
+        },
+        Err(NoProgram::Missing) => return None,
+        Err(NoProgram::Folder) => ("folder", "is a directory, not a program".to_owned()),
+        Err(NoProgram::NotAFile) => ("not-a-file", "is not a regular file".to_owned()),
+        Err(NoProgram::NotExecutable) => {
+            ("not-executable", "is a file without execute permission".to_owned())
+        }
+        Err(NoProgram::Unreadable(errno)) => ("unreadable", format!("cannot be opened ({errno})")),
+    };
+    let text = format!("executable {spelled:?} (argument {argument}) {why}");
+    let instead = "name a program of the system, or an executable file beneath the project root; \
+                   the policy key exec.folders trusts further folders";
+    Some(finding(command, rule, text, instead.to_owned(), None))
+}
+
+fn finding(
+    command: &Command<'_>,
+    rule: &'static str,
+    text: String,
+    instead: String,
+    listed: Option<String>,
+) -> Finding {
+    Finding {
+        axis: Axis::Name,
+        rule,
+        text,
+        argument: Some(command.argument()),
+        instead: Some(instead),
+        listed,
+        weight: Weight::Always,
+    }
+}
+
+/// What an agent that reached for a denied program can do.
+fn alternative_to(name: &str) -> String {
+    match name {
+        "rm" => "leave the file, or ask the person to delete it",
+        "curl" | "wget" | "nc" | "ncat" | "telnet" => {
+            "there is no network for this call; ask the person to fetch what is needed"
+        }
+        "chmod" => "run a script through its interpreter: bash FILE, python3 FILE",
+        "base64" => "read and write files as they are",
+        "kill" | "pkill" => "processes of a call end with it; there is nothing to kill",
+        "sudo" | "su" => "do without other rights; ask the person where they are needed",
+        _ => "ask the person to do this; the policy key exec.deny holds the list",
+    }
+    .to_owned()
+}

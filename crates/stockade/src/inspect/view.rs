@@ -1,0 +1,370 @@
+//! A read-only view of the machine on open handles, and the walk that finds where a path lands.
+//!
+//! The walk opens one component at a time and never lets the kernel follow a link, so that every
+//! step is seen: a path is inside if the folder it ends in was reached by descending from the root.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// Links that one walk follows before it gives up, as in the kernel.
+const LINKS_MAX: usize = 40;
+/// The longest path that the kernel takes.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// The project root as an open folder.
+#[derive(Debug)]
+pub struct Root {
+    handle: OwnedFd,
+    path: PathBuf,
+    identity: Identity,
+    is_everything: bool,
+}
+
+/// Which file this is, whatever it is called: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    /// The identity in a `stat`.
+    pub fn of(stat: &Stat) -> Self {
+        Self { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
+
+impl Root {
+    /// Opens the folder once, following links, so that a later swap changes nothing.
+    pub fn open(path: &Path) -> Result<Self, ViewError> {
+        let fail =
+            |errno: Errno| ViewError::OpenRoot { path: path.to_owned(), source: errno.into() };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(fail)?;
+        let identity = Identity::of(&rustix::fs::fstat(&handle).map_err(fail)?);
+        let slash = rustix::fs::stat("/").map_err(fail)?;
+        let path = path_of(handle.as_fd()).map_err(fail)?;
+        Ok(Self { handle, path, identity, is_everything: identity == Identity::of(&slash) })
+    }
+
+    /// The real path of the root.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The machine as one call sees it: the root and the folder in which the call runs.
+#[derive(Debug)]
+pub struct View<'r> {
+    root: &'r Root,
+    cwd: Vec<Rc<OwnedFd>>,
+    cwd_path: PathBuf,
+}
+
+/// Where a path ends.
+#[derive(Debug)]
+pub enum Landing {
+    /// Beneath the root, or the root itself.
+    Inside {
+        /// Whether the last component is there.
+        exists: bool,
+        /// What the path names, or the deepest folder of it that is there.
+        handle: Rc<OwnedFd>,
+    },
+    /// Not beneath the root.
+    Outside {
+        /// The real path it leads to, for the message.
+        real: PathBuf,
+        /// Whether there is something.
+        exists: bool,
+    },
+    /// It cannot be told, for this reason.
+    Unknowable(Errno),
+}
+
+impl<'r> View<'r> {
+    /// The view from a folder, which has to be beneath the root.
+    pub fn open(root: &'r Root, cwd: Option<&Path>) -> Result<Self, ViewError> {
+        let top = root
+            .handle
+            .try_clone()
+            .map_err(|source| ViewError::OpenCwd { path: root.path.clone(), source })?;
+        let mut view = Self { root, cwd: vec![Rc::new(top)], cwd_path: root.path.clone() };
+        let Some(cwd) = cwd else { return Ok(view) };
+        let fail = |errno: Errno| ViewError::OpenCwd { path: cwd.to_owned(), source: errno.into() };
+        let mut walk = view.walk();
+        match walk.run(cwd.as_os_str()).map_err(fail)? {
+            Place::Inside(folders) => {
+                let last = folders.last().ok_or_else(|| fail(Errno::NOENT))?;
+                if walk.absent > 0 {
+                    return Err(fail(Errno::NOENT));
+                }
+                let stat = rustix::fs::fstat(last).map_err(fail)?;
+                if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                    return Err(fail(Errno::NOTDIR));
+                }
+                view.cwd_path = path_of(last.as_fd()).map_err(fail)?;
+                view.cwd = folders;
+                Ok(view)
+            }
+            Place::Outside(_) if walk.absent > 0 => Err(fail(Errno::NOENT)),
+            Place::Outside(_) => {
+                Err(ViewError::CwdOutside { path: cwd.to_owned(), root: root.path.clone() })
+            }
+        }
+    }
+
+    /// The root of this view.
+    pub fn root(&self) -> &'r Root {
+        self.root
+    }
+
+    /// The folder in which the call runs.
+    pub fn cwd(&self) -> BorrowedFd<'_> {
+        self.cwd.last().map_or_else(|| self.root.handle.as_fd(), |folder| folder.as_fd())
+    }
+
+    /// The real path of that folder.
+    pub fn cwd_path(&self) -> &Path {
+        &self.cwd_path
+    }
+
+    /// Finds where a path leads that a program in the call's folder would open.
+    pub fn land(&self, path: &OsStr) -> Landing {
+        let mut walk = self.walk();
+        let place = match walk.run(path) {
+            Ok(place) => place,
+            Err(errno) => return Landing::Unknowable(errno),
+        };
+        let exists = walk.absent == 0;
+        match place {
+            Place::Inside(folders) => match folders.last() {
+                Some(handle) => Landing::Inside { exists, handle: Rc::clone(handle) },
+                None => Landing::Unknowable(Errno::NOENT),
+            },
+            Place::Outside(handle) => match path_of(handle.as_fd()) {
+                Ok(real) if exists => Landing::Outside { real, exists },
+                Ok(real) => Landing::Outside { real: real.join(walk.absent_path()), exists },
+                Err(errno) => Landing::Unknowable(errno),
+            },
+        }
+    }
+
+    fn walk(&self) -> Walk<'_> {
+        Walk { view: self, links: 0, absent: 0, absent_names: Vec::new() }
+    }
+}
+
+/// Why the machine cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// The root cannot be opened.
+    #[error("open the project root {path:?}")]
+    OpenRoot {
+        /// As it was given.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The working folder cannot be opened.
+    #[error("open the working folder {path:?}")]
+    OpenCwd {
+        /// As it was given.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The working folder is not beneath the root.
+    #[error("cwd {path:?} is not under the project root {root:?}")]
+    CwdOutside {
+        /// As it was given.
+        path: PathBuf,
+        /// The real root.
+        root: PathBuf,
+    },
+}
+
+/// Where a walk stands.
+enum Place {
+    /// The folders from the root down to here.
+    Inside(Vec<Rc<OwnedFd>>),
+    /// Somewhere else.
+    Outside(OwnedFd),
+}
+
+struct Walk<'v> {
+    view: &'v View<'v>,
+    links: usize,
+    /// How many components below the place are not there.
+    absent: usize,
+    absent_names: Vec<OsString>,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, path: &OsStr) -> Result<Place, Errno> {
+        if path.len() >= PATH_BYTES_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+        let mut place = if path.as_bytes().starts_with(b"/") {
+            self.slash()?
+        } else {
+            Place::Inside(self.view.cwd.clone())
+        };
+        let mut todo = components(path.as_bytes());
+        while let Some(name) = todo.pop() {
+            match name.as_bytes() {
+                b".." if self.absent > 0 => self.leave_absent(),
+                b".." => place = self.up(place)?,
+                _ if self.absent > 0 => self.enter_absent(name),
+                _ => place = self.down(place, name, &mut todo)?,
+            }
+        }
+        Ok(place)
+    }
+
+    fn slash(&self) -> Result<Place, Errno> {
+        if self.view.root.is_everything {
+            return self.top();
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Place::Outside(rustix::fs::openat(CWD, "/", flags, Mode::empty())?))
+    }
+
+    fn top(&self) -> Result<Place, Errno> {
+        let handle = rustix::io::fcntl_dupfd_cloexec(&self.view.root.handle, 3)?;
+        Ok(Place::Inside(vec![Rc::new(handle)]))
+    }
+
+    fn up(&self, place: Place) -> Result<Place, Errno> {
+        let here = match place {
+            Place::Inside(mut folders) => {
+                folders.pop();
+                if !folders.is_empty() {
+                    return Ok(Place::Inside(folders));
+                }
+                None
+            }
+            Place::Outside(folder) => Some(folder),
+        };
+        let folder = here.as_ref().map_or(self.view.root.handle.as_fd(), AsFd::as_fd);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = rustix::fs::openat(folder, "..", flags, Mode::empty())?;
+        self.outside_unless_root(parent)
+    }
+
+    fn down(
+        &mut self,
+        place: Place,
+        name: OsString,
+        todo: &mut Vec<OsString>,
+    ) -> Result<Place, Errno> {
+        let folder = match &place {
+            Place::Inside(folders) => folders.last().ok_or(Errno::NOENT)?.as_fd(),
+            Place::Outside(folder) => folder.as_fd(),
+        };
+        let entry = match open_entry(folder, &name) {
+            Ok(entry) => entry,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => {
+                self.enter_absent(name);
+                return Ok(place);
+            }
+            Err(errno) => return Err(errno),
+        };
+        let stat = rustix::fs::fstat(&entry)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return self.follow(place, &entry, todo);
+        }
+        match place {
+            Place::Inside(mut folders) => {
+                folders.push(Rc::new(entry));
+                Ok(Place::Inside(folders))
+            }
+            Place::Outside(_) => self.outside_unless_root(entry),
+        }
+    }
+
+    fn follow(
+        &mut self,
+        place: Place,
+        link: &OwnedFd,
+        todo: &mut Vec<OsString>,
+    ) -> Result<Place, Errno> {
+        self.links = self.links.saturating_add(1);
+        if self.links > LINKS_MAX {
+            return Err(Errno::LOOP);
+        }
+        // The links of procfs lead where their text does not say; nothing in it is the project's.
+        if rustix::fs::fstatfs(link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
+            return Err(Errno::LOOP);
+        }
+        let target = rustix::fs::readlinkat(link, "", Vec::new())?.into_bytes();
+        todo.extend(components(&target));
+        if todo.len() > PATH_BYTES_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+        if target.starts_with(b"/") { self.slash() } else { Ok(place) }
+    }
+
+    fn outside_unless_root(&self, folder: OwnedFd) -> Result<Place, Errno> {
+        if Identity::of(&rustix::fs::fstat(&folder)?) == self.view.root.identity {
+            return self.top();
+        }
+        Ok(Place::Outside(folder))
+    }
+
+    fn enter_absent(&mut self, name: OsString) {
+        self.absent = self.absent.saturating_add(1);
+        self.absent_names.push(name);
+    }
+
+    fn leave_absent(&mut self) {
+        self.absent = self.absent.saturating_sub(1);
+        self.absent_names.pop();
+    }
+
+    fn absent_path(&self) -> PathBuf {
+        self.absent_names.iter().collect()
+    }
+}
+
+/// Opens one name in one folder, itself even if it is a link.
+fn open_entry(folder: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve) {
+        // Before Linux 5.6, or filtered away: one name without a slash is as safe with openat.
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(folder, name, flags, Mode::empty()),
+        other => other,
+    }
+}
+
+/// The names in a path, last first, without the empty ones and `.`.
+fn components(path: &[u8]) -> Vec<OsString> {
+    path.split(|byte| *byte == b'/')
+        .rev()
+        .filter(|name| !name.is_empty() && *name != b".")
+        .map(|name| OsString::from_vec(name.to_vec()))
+        .collect()
+}
+
+/// The path by which the kernel knows a handle.
+pub fn path_of(handle: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    use std::os::fd::AsRawFd;
+    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let target = rustix::fs::readlinkat(CWD, link, Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+}
+
+/// What a handle is.
+pub fn stat_of(handle: BorrowedFd<'_>) -> Result<Stat, Errno> {
+    rustix::fs::statat(handle, "", AtFlags::EMPTY_PATH)
+}

@@ -1,0 +1,167 @@
+//! The private folder of one run: made before it, removed after it, and swept up if we were killed.
+//!
+//! Each folder is locked by its maker for as long as that lives, so a folder without a lock is
+//! nobody's and may go.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::call::CallId;
+
+/// How many folders deep a removal goes before it gives up.
+const DEPTH_MAX: usize = 100_000;
+
+/// A folder that is removed with everything in it when it is dropped.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    base: OwnedFd,
+    name: OsString,
+    path: PathBuf,
+    /// Held open for its lock.
+    _lock: OwnedFd,
+    removed: bool,
+}
+
+impl Scratch {
+    /// Makes a folder that only this user can enter.
+    pub(super) fn make() -> std::io::Result<Self> {
+        let (base, base_path) = open_base()?;
+        let name = OsString::from(format!("run-{}", CallId::new()));
+        rustix::fs::mkdirat(&base, &name, Mode::RWXU)?;
+        let lock = open_folder(base.as_fd(), &name)?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        let path = base_path.join(&name);
+        Ok(Self { base, name, path, _lock: lock, removed: false })
+    }
+
+    /// Removes it; what cannot be removed is swept by a later start.
+    pub(super) fn remove(mut self) -> std::io::Result<()> {
+        self.removed = true;
+        remove(self.base.as_fd(), &self.name)?;
+        Ok(())
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.removed {
+            // A start that failed: what cannot be removed is swept later, its lock gone with us.
+            self.removed = remove(self.base.as_fd(), &self.name).is_ok();
+        }
+    }
+}
+
+/// Removes what runs of killed supervisors left behind. Returns how many folders went.
+pub fn sweep() -> std::io::Result<usize> {
+    let (base, _) = open_base()?;
+    let mut swept = 0_usize;
+    for entry in Dir::read_from(&base)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if !name.as_bytes().starts_with(b"run-") {
+            continue;
+        }
+        let Ok(folder) = open_folder(base.as_fd(), name) else { continue };
+        if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && remove(base.as_fd(), name).is_ok()
+        {
+            swept = swept.saturating_add(1);
+        }
+    }
+    Ok(swept)
+}
+
+/// The folder of this user that holds all scratch folders. Where someone else has taken its name
+/// in a shared `/tmp`, that is an error and not a place to put files.
+fn open_base() -> std::io::Result<(OwnedFd, PathBuf)> {
+    let own = rustix::process::geteuid();
+    let path = std::env::temp_dir().join(format!("stockade-{}", own.as_raw()));
+    match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let base = open_folder(CWD, path.as_os_str())?;
+    let stat = rustix::fs::fstat(&base)?;
+    if stat.st_uid != own.as_raw() || stat.st_mode & 0o077 != 0 {
+        let message =
+            format!("{} is not a private folder of this user; set TMPDIR", path.display());
+        return Err(std::io::Error::other(message));
+    }
+    Ok((base, path))
+}
+
+fn open_folder(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+/// Removes a folder and all in it: two descriptors whatever the depth, no link followed, and
+/// folders that the run made unreadable are opened again.
+fn remove(base: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+    let mut here = enter(base, name)?;
+    let mut way: Vec<OsString> = Vec::new();
+    loop {
+        match clear(here.as_fd())? {
+            Some(folder) if way.len() < DEPTH_MAX => {
+                here = enter(here.as_fd(), &folder)?;
+                way.push(folder);
+            }
+            Some(_) => return Err(Errno::NAMETOOLONG),
+            None => match way.pop() {
+                Some(done) => {
+                    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                    here = rustix::fs::openat(&here, "..", flags, Mode::empty())?;
+                    rustix::fs::unlinkat(&here, &done, AtFlags::REMOVEDIR)?;
+                }
+                None => return rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR),
+            },
+        }
+    }
+}
+
+fn enter(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    match open_folder(at, name) {
+        Err(Errno::ACCESS) => {
+            // The name is not followed if it is a link: `open_folder` would have said LOOP.
+            rustix::fs::chmodat(at, name, Mode::RWXU, AtFlags::empty())?;
+            open_folder(at, name)
+        }
+        Ok(folder) => {
+            let stat = rustix::fs::fstat(&folder)?;
+            if stat.st_mode & 0o700 != 0o700 {
+                rustix::fs::fchmod(&folder, Mode::RWXU)?;
+            }
+            Ok(folder)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Removes every file in a folder; answers with the first folder in it, if there is one.
+fn clear(folder: BorrowedFd<'_>) -> Result<Option<OsString>, Errno> {
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if [&b"."[..], b".."].contains(&name.to_bytes()) {
+            continue;
+        }
+        let is_folder = entry.file_type() == FileType::Directory;
+        match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+            _ if is_folder => return Ok(Some(OsStr::from_bytes(name.to_bytes()).to_owned())),
+            Err(Errno::ISDIR) => return Ok(Some(OsStr::from_bytes(name.to_bytes()).to_owned())),
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(None)
+}

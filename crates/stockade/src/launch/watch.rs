@@ -1,0 +1,222 @@
+//! The one loop that watches a run: both streams, stdin, the deadline and the end, together.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use stockade_linux::{Cause, Ended, Running};
+
+use crate::limits::{LimitHit, Limits};
+use crate::output::{Capture, Captured};
+
+/// After the whole tree is dead, its pipes hold what was written; a pipe end that was passed to a
+/// stranger must not keep us.
+const DRAIN_MAX: Duration = Duration::from_millis(250);
+/// How long the keeper has to end the tree once it was told to.
+const KILL_MAX: Duration = Duration::from_secs(10);
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A run under watch.
+pub(super) struct Watch<'a> {
+    running: Running,
+    input: Input<'a>,
+    stdout: Stream,
+    stderr: Stream,
+    started: Instant,
+    deadline: Option<Instant>,
+    flood: u64,
+    limit: Option<LimitHit>,
+    /// When the tree was told to end.
+    killed: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+/// What was seen.
+pub(super) struct Watched {
+    pub(super) end: End,
+    pub(super) limit: Option<LimitHit>,
+    pub(super) stdout: Captured,
+    pub(super) stderr: Captured,
+    pub(super) wall: Duration,
+}
+
+/// How a watch ended.
+pub(super) enum End {
+    /// With the keeper's report.
+    Ended(Ended),
+    /// The keeper was lost.
+    Lost,
+}
+
+struct Input<'a> {
+    pipe: Option<OwnedFd>,
+    rest: &'a [u8],
+}
+
+struct Stream {
+    capture: Capture,
+    open: bool,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(
+        mut running: Running,
+        stdin: &'a [u8],
+        started: Instant,
+        limits: &Limits,
+    ) -> Self {
+        let stream = || Stream { capture: Capture::new(limits.output.as_len()), open: true };
+        Self {
+            input: Input { pipe: running.take_stdin(), rest: stdin },
+            running,
+            stdout: stream(),
+            stderr: stream(),
+            started,
+            deadline: started.checked_add(limits.wall),
+            flood: limits.flood.get(),
+            limit: None,
+            killed: None,
+            buffer: vec![0; BUFFER_BYTES],
+        }
+    }
+
+    pub(super) fn run(mut self) -> Watched {
+        let end = loop {
+            match self.running.try_ended() {
+                Ok(Some(ended)) => break End::Ended(ended),
+                Ok(None) => {}
+                Err(_keeper_lost) => break End::Lost,
+            }
+            if self.killed.is_some_and(|since| since.elapsed() > KILL_MAX) {
+                break End::Lost;
+            }
+            let ready = self.wait();
+            self.transfer(ready);
+            self.hold_to_limits();
+        };
+        self.drain();
+        let wall = self.started.elapsed();
+        if let End::Ended(Ended { cause: Cause::ProcessLimit, .. }) = end {
+            self.limit = self.limit.or(Some(LimitHit::Processes));
+        }
+        Watched {
+            end,
+            limit: self.limit,
+            stdout: self.stdout.capture.finish(),
+            stderr: self.stderr.capture.finish(),
+            wall,
+        }
+    }
+
+    /// Sleeps until something is there to do.
+    fn wait(&self) -> Ready {
+        let now = Instant::now();
+        let until = match self.killed {
+            Some(since) => since.checked_add(KILL_MAX),
+            None => self.deadline,
+        };
+        let rest = until.map(|until| until.saturating_duration_since(now));
+        let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
+        let watched = [
+            Some((self.running.control(), PollFlags::IN)),
+            self.stdout.open.then(|| (self.running.stdout(), PollFlags::IN)),
+            self.stderr.open.then(|| (self.running.stderr(), PollFlags::IN)),
+            self.input.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::OUT)),
+        ];
+        let mut polled: Vec<PollFd<'_>> = watched
+            .iter()
+            .flatten()
+            .map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
+            .collect();
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // Out of memory: the streams are read all the same, and the deadline holds.
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+        let mut events = polled.iter().map(PollFd::revents);
+        let mut is_ready =
+            |one: &Option<_>| one.is_some() && events.next().is_some_and(|seen| !seen.is_empty());
+        let [_control, stdout, stderr, stdin] = watched.each_ref().map(&mut is_ready);
+        Ready { stdout, stderr, stdin }
+    }
+
+    fn transfer(&mut self, ready: Ready) {
+        if ready.stdout {
+            self.stdout.read(self.running.stdout(), &mut self.buffer);
+        }
+        if ready.stderr {
+            self.stderr.read(self.running.stderr(), &mut self.buffer);
+        }
+        if ready.stdin {
+            self.input.write();
+        }
+    }
+
+    fn hold_to_limits(&mut self) {
+        if self.killed.is_some() {
+            return;
+        }
+        let flooded = self.stdout.capture.seen().max(self.stderr.capture.seen()) > self.flood;
+        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if flooded || late {
+            self.limit = Some(if flooded { LimitHit::Output } else { LimitHit::Wall });
+            self.killed = Some(Instant::now());
+            if self.running.kill().is_err() {
+                // The keeper is gone; the next look at it says so.
+                self.deadline = None;
+            }
+        }
+    }
+
+    /// Takes what the dead tree left in its pipes.
+    fn drain(&mut self) {
+        let until = Instant::now().checked_add(DRAIN_MAX);
+        let in_time = || until.is_some_and(|until| Instant::now() < until);
+        for (stream, fd) in
+            [(&mut self.stdout, self.running.stdout()), (&mut self.stderr, self.running.stderr())]
+        {
+            while stream.open && in_time() && stream.read(fd, &mut self.buffer) {}
+        }
+    }
+}
+
+/// What poll found.
+#[derive(Clone, Copy)]
+struct Ready {
+    stdout: bool,
+    stderr: bool,
+    stdin: bool,
+}
+
+impl Stream {
+    /// Reads once; whether there may be more at once.
+    fn read(&mut self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> bool {
+        match rustix::io::read(fd, &mut *buffer) {
+            Ok(0) => self.open = false,
+            Ok(count) => {
+                self.capture.push(buffer.get(..count).unwrap_or_default());
+                return true;
+            }
+            Err(Errno::INTR) => return true,
+            Err(Errno::AGAIN) => {}
+            Err(_) => self.open = false,
+        }
+        false
+    }
+}
+
+impl Input<'_> {
+    /// Writes what the pipe takes; closes it at the end, or when nobody reads.
+    fn write(&mut self) {
+        let Some(pipe) = &self.pipe else { return };
+        match rustix::io::write(pipe, self.rest) {
+            Ok(count) => self.rest = self.rest.get(count..).unwrap_or_default(),
+            Err(Errno::INTR | Errno::AGAIN) => return,
+            Err(_) => self.rest = &[],
+        }
+        if self.rest.is_empty() {
+            self.pipe = None;
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What a run may use: time, memory, processes, bytes. Quantities are types, parsed once.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The limits of one run. `None` means that this limit is not set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Time on the monotonic clock from start to end.
+    pub wall: Duration,
+    /// CPU time of one process.
+    pub cpu: Option<Duration>,
+    /// Memory: the address space of each process, or of the whole tree where the tier can.
+    pub memory: Option<ByteCount>,
+    /// Processes alive at once in the whole tree.
+    pub processes: Option<u32>,
+    /// The largest file that may be written.
+    pub file_size: Option<ByteCount>,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes kept of each output stream.
+    pub output: ByteCount,
+    /// Bytes after which a stream that is still flowing ends the run.
+    pub flood: ByteCount,
+}
+
+impl Limits {
+    /// The defaults of `Exec` and of shell lines.
+    pub const EXEC: Self = Self {
+        wall: Duration::from_secs(120),
+        cpu: None,
+        memory: Some(ByteCount::gib(2)),
+        processes: Some(512),
+        file_size: Some(ByteCount::gib(1)),
+        open_files: 1024,
+        output: ByteCount::kib(64),
+        flood: ByteCount::gib(1),
+    };
+
+    /// The stricter of two sets, limit by limit.
+    #[must_use]
+    pub fn strictest(&self, other: &Self) -> Self {
+        Self {
+            wall: self.wall.min(other.wall),
+            cpu: stricter(self.cpu, other.cpu),
+            memory: stricter(self.memory, other.memory),
+            processes: stricter(self.processes, other.processes),
+            file_size: stricter(self.file_size, other.file_size),
+            open_files: self.open_files.min(other.open_files),
+            output: self.output.min(other.output),
+            flood: self.flood.min(other.flood),
+        }
+    }
+}
+
+fn stricter<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}
+
+/// Which limit ended a run, known from evidence and never from an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitHit {
+    /// The wall-clock deadline.
+    Wall,
+    /// CPU time.
+    Cpu,
+    /// Memory.
+    Memory,
+    /// The number of processes.
+    Processes,
+    /// The size of a file.
+    FileSize,
+    /// The flood limit of an output stream.
+    Output,
+}
+
+impl LimitHit {
+    /// The name that the report and the journal use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::FileSize => "file_size",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// A number of bytes, written as `512`, `64K`, `64KiB`, `10M` or `1GiB` (units of 1024).
+///
+/// ```
+/// use stockade::limits::ByteCount;
+/// assert_eq!("64K".parse(), Ok(ByteCount::kib(64)));
+/// assert_eq!(ByteCount::gib(1).to_string(), "1GiB");
+/// assert!("64 parsecs".parse::<ByteCount>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteCount(u64);
+
+impl ByteCount {
+    /// This many bytes.
+    pub const fn bytes(count: u64) -> Self {
+        Self(count)
+    }
+
+    /// This many times 1024 bytes.
+    pub const fn kib(count: u64) -> Self {
+        Self(count.saturating_mul(1 << 10))
+    }
+
+    /// This many times 1024² bytes.
+    pub const fn mib(count: u64) -> Self {
+        Self(count.saturating_mul(1 << 20))
+    }
+
+    /// This many times 1024³ bytes.
+    pub const fn gib(count: u64) -> Self {
+        Self(count.saturating_mul(1 << 30))
+    }
+
+    /// The plain number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The plain number as a size in memory, capped at what this machine can address.
+    pub fn as_len(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+const UNITS: [(&str, u64); 4] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, size) in UNITS {
+            if self.0 != 0 && self.0.is_multiple_of(size) {
+                return write!(f, "{}{name}", self.0.checked_div(size).unwrap_or_default());
+            }
+        }
+        write!(f, "{}", self.0)
+    }
+}
+
+impl FromStr for ByteCount {
+    type Err = NotABytesCount;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let digits = text.len().min(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+        let (number, unit) = text.split_at(digits);
+        let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" | "kib" => 1 << 10,
+            "m" | "mb" | "mib" => 1 << 20,
+            "g" | "gb" | "gib" => 1 << 30,
+            "t" | "tb" | "tib" => 1 << 40,
+            _ => return Err(NotABytesCount(text.to_owned())),
+        };
+        number
+            .parse::<u64>()
+            .ok()
+            .and_then(|number| number.checked_mul(factor))
+            .map(Self)
+            .ok_or_else(|| NotABytesCount(text.to_owned()))
+    }
+}
+
+/// A text that is no number of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no size: write a number with an optional unit, such as 512, 64K or 1GiB")]
+pub struct NotABytesCount(String);
+
+/// Reads `30s`, `500ms`, `2m` or a plain number of seconds.
+pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {
+    let text = text.trim();
+    let parsed = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_not_a_plain_number) => humantime::parse_duration(text).ok(),
+    };
+    parsed.ok_or_else(|| NotADuration(text.to_owned()))
+}
+
+/// A text that is no duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no duration: write it as 30s, 500ms or 2m")]
+pub struct NotADuration(String);

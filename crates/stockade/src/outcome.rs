@@ -1,0 +1,103 @@
+//! What happened to a call that ran. A non-zero exit is not our error.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::guarantee::Enforced;
+use crate::limits::LimitHit;
+use crate::output::Captured;
+use crate::tier::Tier;
+
+/// All that is known about a run that took place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// How the program ended.
+    pub exit: Exit,
+    /// The limit that ended it, known from evidence.
+    pub limit: Option<LimitHit>,
+    /// Standard output.
+    pub stdout: Captured,
+    /// Standard error.
+    pub stderr: Captured,
+    /// What it used.
+    pub usage: Usage,
+    /// The tier it ran in.
+    pub tier: Tier,
+    /// What kept each guarantee.
+    pub enforcement: Vec<Enforced>,
+    /// What went wrong around the run without touching it.
+    pub notes: Vec<String>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It cannot be told: the process that watched it was lost.
+    Unknown,
+}
+
+/// What a run used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// From start to end on the monotonic clock.
+    pub wall: Duration,
+    /// User and system time of every process that was waited for.
+    pub cpu: Duration,
+    /// The peak of the largest process.
+    pub peak_memory_bytes: Option<u64>,
+    /// The most processes at once, where something counted them.
+    pub processes: Option<u32>,
+}
+
+/// Why a call that was allowed, or could not be judged, did not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// What was being done.
+    pub step: String,
+    /// The guarantee that could not be kept, where it is one.
+    pub guarantee: Option<String>,
+    /// What went wrong.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+    /// There is no such program.
+    #[serde(skip)]
+    pub no_such_program: bool,
+}
+
+impl Failure {
+    /// A failure of a step.
+    pub fn new(step: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            step: step.into(),
+            guarantee: None,
+            message: message.into(),
+            remedy: None,
+            no_such_program: false,
+        }
+    }
+
+    /// The same failure with what to do about it.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}
+
+/// An error and all its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! A spent permit, a tier and its ordered steps, as data: printable, and tested without privileges.
+
+use std::fmt;
+
+use crate::confine::Confinement;
+use crate::gate::{Permit, Prepared};
+use crate::guarantee::Kept;
+use crate::outcome::Failure;
+use crate::tier::{Description, Machine, Tier};
+
+/// What will be done, before anything is done. Only a permit makes one, and it is used up:
+///
+/// ```
+/// use stockade::{gate::Permit, outcome::Failure, plan::Plan, tier::Machine};
+/// fn once(permit: Permit, machine: Machine) -> Result<Plan, Failure> {
+///     let plan = Plan::new(permit, machine)?;
+///     Ok(plan)
+/// }
+/// ```
+///
+/// ```compile_fail,E0382
+/// use stockade::{gate::Permit, outcome::Failure, plan::Plan, tier::Machine};
+/// fn twice(permit: Permit, machine: Machine) -> Result<Plan, Failure> {
+///     let plan = Plan::new(permit, machine)?;
+///     Plan::new(permit, machine)
+/// }
+/// ```
+///
+/// and a call is no permit:
+///
+/// ```compile_fail,E0308
+/// use stockade::{call::ToolCall, outcome::Failure, plan::Plan, tier::Machine};
+/// fn ungated(permit: ToolCall, machine: Machine) -> Result<Plan, Failure> {
+///     let plan = Plan::new(permit, machine)?;
+///     Ok(plan)
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "a plan that is not started runs nothing"]
+pub struct Plan {
+    prepared: Prepared,
+    description: Description,
+}
+
+impl Plan {
+    /// Plans the run that a permit allows, or says which promise cannot be kept here.
+    pub fn new(permit: Permit, machine: Machine) -> Result<Self, Failure> {
+        let prepared = permit.spend();
+        let description = describe(prepared.tier, &prepared.confinement, machine)?;
+        Ok(Self { prepared, description })
+    }
+
+    /// The tier in which it will run.
+    pub fn tier(&self) -> Tier {
+        self.prepared.tier
+    }
+
+    pub(crate) fn into_parts(self) -> (Prepared, Description) {
+        (self.prepared, self.description)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "tier {}", self.tier())?;
+        self.description.fmt(f)
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, step) in self.steps.iter().enumerate() {
+            writeln!(f, "  {:>2}. {step}", number.saturating_add(1))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a tier would do under this confinement, if it keeps all that is required.
+pub fn describe(
+    tier: Tier,
+    confinement: &Confinement,
+    machine: Machine,
+) -> Result<Description, Failure> {
+    let description = tier.describe(confinement, machine).ok_or_else(|| {
+        Failure::new("plan", format!("the tier {tier} is not in this version of Stockade"))
+            .remedy("use the tier process, and read in its enforcement what that does not keep")
+    })?;
+    let required = |one: &&crate::guarantee::Enforced| confinement.require.contains(&one.guarantee);
+    let broken = description.enforcement.iter().filter(required).find(|one| one.kept == Kept::None);
+    match broken {
+        None => Ok(description),
+        Some(one) => {
+            let why = one.note.as_deref().unwrap_or("nothing keeps it here");
+            let message = format!(
+                "{} is required, and the tier {tier} does not keep it: {why}",
+                one.guarantee
+            );
+            let mut failure = Failure::new("plan", message)
+                .remedy("choose a tier that keeps it, or take it off box.require in the policy");
+            failure.guarantee = Some(one.guarantee.to_string());
+            Err(failure)
+        }
+    }
+}

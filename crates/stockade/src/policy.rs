@@ -1,0 +1,177 @@
+//! Decides: findings in, one decision out. Touches nothing but its own data.
+
+pub mod decision;
+mod file;
+mod load;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use decision::{By, Decision, Ruling};
+pub use load::{LoadError, PolicyFiles};
+
+use crate::guarantee::Guarantee;
+use crate::inspect::{Axis, Finding, Settings, Weight};
+use crate::journal::Durability;
+use crate::limits::Limits;
+use crate::tier::Tier;
+
+/// What is allowed, and in which box. Built by the host from files it trusts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// The lists that inspection holds a call against.
+    pub settings: Settings,
+    /// Which of the built-in refusals apply.
+    pub profile: Profile,
+    /// The box.
+    pub tier: Tier,
+    /// Time, memory, processes and bytes.
+    pub limits: Limits,
+    /// The variables of the environment besides `PATH`, `HOME` and `TMPDIR`.
+    pub environment: Vec<Variable>,
+    /// Guarantees without which nothing runs.
+    pub require: BTreeSet<Guarantee>,
+    /// When the journal reaches the disk.
+    pub durability: Durability,
+    /// Where a listed name comes from, for those that are not shipped.
+    pub sources: BTreeMap<String, String>,
+}
+
+/// Two profiles of the built-in refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Profile {
+    /// Only what the box does not contain is refused.
+    Contained,
+    /// All four axes refuse.
+    Strict,
+}
+
+/// One variable of the environment of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    /// Taken from the supervisor's environment if it is there.
+    Inherited(String),
+    /// With this value.
+    Set(String, String),
+}
+
+impl Policy {
+    /// What applies where there is no file: the same as `policies/default.toml`, which a test holds.
+    pub fn shipped() -> Self {
+        let inherited = ["LANG", "LC_ALL", "TERM"].map(|name| Variable::Inherited(name.to_owned()));
+        Self {
+            settings: Settings::default(),
+            profile: Profile::Strict,
+            tier: Tier::Process,
+            limits: Limits::EXEC,
+            environment: inherited.to_vec(),
+            require: [
+                Guarantee::Processes,
+                Guarantee::Limits,
+                Guarantee::Output,
+                Guarantee::Environment,
+            ]
+            .into(),
+            durability: Durability::default(),
+            sources: BTreeMap::new(),
+        }
+    }
+
+    /// Decides by the first finding that refuses, in the order of the axes.
+    ///
+    /// Findings come in that order from inspection. What no axis refuses was typed by a person, or
+    /// sent by the program that they trusted with the call, and runs.
+    pub fn decide(&self, findings: &[Finding]) -> Ruling {
+        match findings.iter().find(|finding| self.refuses(finding)) {
+            Some(finding) => Ruling {
+                decision: Decision::Deny,
+                by: By::Axis,
+                rule: Some(finding.rule_id()),
+                source: self.source_of(finding),
+                reason: Some(finding.text.clone()),
+                instead: finding.instead.clone(),
+                argument: finding.argument,
+            },
+            None => Ruling {
+                decision: Decision::Allow,
+                by: By::Mode,
+                rule: None,
+                source: None,
+                reason: None,
+                instead: None,
+                argument: None,
+            },
+        }
+    }
+
+    /// The same policy with one search path: where the environment lists `PATH`, that is also where
+    /// the gate looks, so that what it judges is what a program in the run would find.
+    #[must_use]
+    pub fn with_one_search_path(mut self) -> Self {
+        let value = |variable: &Variable| match variable {
+            Variable::Inherited(name) => std::env::var_os(name),
+            Variable::Set(_, value) => Some(value.into()),
+        };
+        let listed = self.environment.iter().rev().find(|variable| variable.name() == "PATH");
+        if let Some(path) = listed.and_then(value) {
+            self.settings.search_path = std::env::split_paths(&path).collect();
+        }
+        self.environment.retain(|variable| variable.name() != "PATH");
+        self
+    }
+
+    fn refuses(&self, finding: &Finding) -> bool {
+        match finding.weight {
+            Weight::Always => true,
+            Weight::Strict => self.profile == Profile::Strict,
+        }
+    }
+
+    fn source_of(&self, finding: &Finding) -> Option<String> {
+        if finding.axis != Axis::Name {
+            return None;
+        }
+        let listed = finding.listed.as_ref()?;
+        Some(self.sources.get(listed).cloned().unwrap_or_else(|| "shipped policy".to_owned()))
+    }
+}
+
+impl std::str::FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "strict" => Ok(Self::Strict),
+            "contained" => Ok(Self::Contained),
+            _ => Err(UnknownProfile(text.to_owned())),
+        }
+    }
+}
+
+/// A text that names no profile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no profile: strict or contained")]
+pub struct UnknownProfile(String);
+
+impl Variable {
+    /// Reads `NAME` or `NAME=VALUE`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        if name.is_empty() || text.contains('\0') {
+            return None;
+        }
+        Some(match value {
+            Some(value) => Self::Set(name.to_owned(), value.to_owned()),
+            None => Self::Inherited(name.to_owned()),
+        })
+    }
+
+    /// The variable's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Inherited(name) | Self::Set(name, _) => name,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The order of decisions, and one decision with who made it and why.
+
+use serde::Serialize;
+
+/// The strictest wins: combining two decisions is `max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It may run.
+    Allow,
+    /// A person must say.
+    Ask,
+    /// It must not run.
+    Deny,
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A built-in refusal.
+    Axis,
+    /// Nothing refused, and the mode lets such calls run.
+    Mode,
+    /// Nothing decided, so nothing runs.
+    Default,
+}
+
+impl By {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Axis => "axis",
+            Self::Mode => "mode",
+            Self::Default => "default",
+        }
+    }
+}
+
+impl Decision {
+    /// The name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// A decision with its grounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// What was decided.
+    pub decision: Decision,
+    /// By whom.
+    pub by: By,
+    /// By which rule, such as `name/denylist`.
+    pub rule: Option<String>,
+    /// Where that rule is written.
+    pub source: Option<String>,
+    /// Why, in words that name the argument.
+    pub reason: Option<String>,
+    /// What would be accepted.
+    pub instead: Option<String>,
+    /// The argument it is about.
+    pub argument: Option<usize>,
+}
+
+impl Ruling {
+    /// A refusal on these grounds.
+    pub fn deny(by: By, rule: &str, reason: impl Into<String>) -> Self {
+        Self {
+            decision: Decision::Deny,
+            by,
+            rule: Some(rule.to_owned()),
+            source: None,
+            reason: Some(reason.into()),
+            instead: None,
+            argument: None,
+        }
+    }
+
+    /// The same ruling, with what would be accepted.
+    #[must_use]
+    pub fn instead(mut self, instead: impl Into<String>) -> Self {
+        self.instead = Some(instead.into());
+        self
+    }
+}

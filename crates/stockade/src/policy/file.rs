@@ -1,0 +1,76 @@
+//! A policy file as a person writes it: every key optional, unknown keys refused.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// The whole file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicyFile {
+    #[serde(default)]
+    pub(super) exec: ExecTable,
+    #[serde(default)]
+    pub(super) shell: ShellTable,
+    #[serde(default, rename = "box")]
+    pub(super) boxed: BoxTable,
+    #[serde(default)]
+    pub(super) limits: LimitsTable,
+    #[serde(default)]
+    pub(super) journal: JournalTable,
+}
+
+/// A list of names, each with its place in the file.
+pub(super) type Names = Option<Vec<Spanned<String>>>;
+/// A text with its place in the file.
+pub(super) type Text = Option<Spanned<String>>;
+
+/// `[exec]`: what the axes look for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExecTable {
+    pub(super) profile: Text,
+    pub(super) deny: Names,
+    pub(super) interpreters: Names,
+    pub(super) folders: Names,
+    pub(super) search_path: Names,
+    pub(super) outside: Names,
+    pub(super) data: Names,
+}
+
+/// `[shell]`: the allow-list shell tool.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShellTable {
+    pub(super) only: Names,
+}
+
+/// `[box]`: the tier and what it has to keep.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BoxTable {
+    pub(super) tier: Text,
+    pub(super) env: Names,
+    pub(super) require: Names,
+}
+
+/// `[limits]`: sizes and times as text, `none` for no limit.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsTable {
+    pub(super) wall: Text,
+    pub(super) cpu: Text,
+    pub(super) memory: Text,
+    pub(super) processes: Option<Spanned<u32>>,
+    pub(super) file_size: Text,
+    pub(super) open_files: Option<Spanned<u64>>,
+    pub(super) output: Text,
+    pub(super) flood: Text,
+}
+
+/// `[journal]`: durability.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JournalTable {
+    pub(super) durability: Text,
+    pub(super) window: Text,
+}

@@ -1,0 +1,146 @@
+//! How strong the box is. Each tier describes what it keeps and by which steps; it does nothing.
+
+pub mod process;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::confine::Confinement;
+use crate::guarantee::Enforced;
+
+/// The rungs of the isolation ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// A Rust closure in this process.
+    Inline,
+    /// A child process with limits, whose whole tree is killed.
+    Process,
+    /// Namespaces, Landlock, seccomp and cgroups.
+    Jail,
+    /// An OCI engine that is already there.
+    Container,
+    /// The same box on a user-space kernel.
+    Gvisor,
+    /// The same box in a virtual machine.
+    Microvm,
+    /// The same call on a distributed engine.
+    Cluster,
+}
+
+const NAMES: [(Tier, &str); 7] = [
+    (Tier::Inline, "inline"),
+    (Tier::Process, "process"),
+    (Tier::Jail, "jail"),
+    (Tier::Container, "container"),
+    (Tier::Gvisor, "gvisor"),
+    (Tier::Microvm, "microvm"),
+    (Tier::Cluster, "cluster"),
+];
+
+impl Tier {
+    /// The name in policy files and in the report.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(tier, _)| *tier == self).map_or("", |(_, name)| name)
+    }
+
+    /// What this tier would do and keep here, or `None` if this version cannot do it.
+    pub fn describe(self, confinement: &Confinement, machine: Machine) -> Option<Description> {
+        match self {
+            Self::Process => Some(process::describe(confinement, machine)),
+            Self::Inline
+            | Self::Jail
+            | Self::Container
+            | Self::Gvisor
+            | Self::Microvm
+            | Self::Cluster => None,
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Tier {
+    type Err = UnknownTier;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = NAMES.iter().find(|(_, name)| *name == text).map(|(tier, _)| *tier);
+        named.ok_or_else(|| UnknownTier(text.to_owned()))
+    }
+}
+
+/// A text that names no tier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no tier: inline, process, jail, container, gvisor, microvm or cluster")]
+pub struct UnknownTier(String);
+
+/// What was found out about this machine that a tier's description depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Landlock can keep a program from signalling and tracing what is not its own (ABI 6).
+    pub signal_scope: bool,
+    /// The supervisor runs as root.
+    pub is_root: bool,
+    /// The supervisor has made itself non-dumpable.
+    pub supervisor_hidden: bool,
+}
+
+/// What a tier would do, and what that keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// In the order in which they are done.
+    pub steps: Vec<Step>,
+    /// One line for every guarantee.
+    pub enforcement: Vec<Enforced>,
+}
+
+/// One step of a launch, as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Make a private folder that is `HOME` and `TMPDIR`.
+    Scratch,
+    /// Build the environment from these names.
+    Environment(Vec<String>),
+    /// Start the process that keeps the tree together and outlives the supervisor.
+    Keeper,
+    /// Set a resource limit.
+    Rlimit(&'static str, u64),
+    /// Count the tree's processes, and end it above this many.
+    CountProcesses(u32),
+    /// Forbid new privileges.
+    NoNewPrivileges,
+    /// Keep signals and tracing within the tree.
+    SignalScope,
+    /// Close every descriptor but the standard three.
+    CloseDescriptors,
+    /// Run the program by its handle.
+    Exec,
+    /// Kill everything after this many seconds.
+    Deadline(std::time::Duration),
+    /// Keep at most this many bytes of each stream.
+    Capture(u64),
+    /// Kill what is left, remove the scratch folder.
+    CleanUp,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scratch => f.write_str("make a private scratch folder for HOME and TMPDIR"),
+            Self::Environment(names) => write!(f, "build the environment: {}", names.join(" ")),
+            Self::Keeper => f.write_str("start the keeper, which ends the tree even if we die"),
+            Self::Rlimit(name, value) => write!(f, "limit {name} to {value}"),
+            Self::CountProcesses(most) => write!(f, "end the tree above {most} processes"),
+            Self::NoNewPrivileges => f.write_str("forbid new privileges"),
+            Self::SignalScope => f.write_str("keep signals and tracing within the tree (Landlock)"),
+            Self::CloseDescriptors => f.write_str("close every descriptor but the standard three"),
+            Self::Exec => f.write_str("run the program by its handle"),
+            Self::Deadline(seconds) => write!(f, "kill the whole tree after {seconds:?}"),
+            Self::Capture(most) => write!(f, "keep at most {most} bytes of each output stream"),
+            Self::CleanUp => f.write_str("kill what is left and remove the scratch folder"),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The `process` tier, described: a child with a clean environment, limits and a deadline, whose
+//! whole tree is killed. It keeps the machine responsive; it does not keep files or the network.
+
+use super::{Description, Machine, Step};
+use crate::confine::Confinement;
+use crate::guarantee::{Enforced, Guarantee};
+use crate::limits::{ByteCount, Limits};
+
+const NO_BOX: &str = "the process tier runs with the caller's own rights";
+
+/// Which steps this tier takes under this confinement, and what they keep on this machine.
+pub fn describe(confinement: &Confinement, machine: Machine) -> Description {
+    Description {
+        steps: steps(confinement, machine),
+        enforcement: Guarantee::ALL
+            .into_iter()
+            .map(|one| enforced(one, confinement, machine))
+            .collect(),
+    }
+}
+
+fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
+    let limits = &confinement.limits;
+    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
+    let mut steps = vec![
+        Step::Scratch,
+        Step::Environment(names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect()),
+        Step::Keeper,
+    ];
+    steps.extend(rlimits(limits));
+    steps.extend(limits.processes.map(Step::CountProcesses));
+    steps.push(Step::NoNewPrivileges);
+    steps.extend(machine.signal_scope.then_some(Step::SignalScope));
+    steps.extend([
+        Step::CloseDescriptors,
+        Step::Exec,
+        Step::Deadline(limits.wall),
+        Step::Capture(limits.output.get()),
+        Step::CleanUp,
+    ]);
+    steps
+}
+
+fn rlimits(limits: &Limits) -> impl Iterator<Item = Step> {
+    let cpu = limits.cpu.map(|cpu| Step::Rlimit("cpu seconds", cpu_seconds(cpu)));
+    let memory = limits.memory.map(ByteCount::get).map(|most| Step::Rlimit("address space", most));
+    let file = limits.file_size.map(ByteCount::get).map(|most| Step::Rlimit("file size", most));
+    let open = Step::Rlimit("open files", limits.open_files);
+    cpu.into_iter().chain(memory).chain(file).chain([open, Step::Rlimit("core", 0)])
+}
+
+/// The kernel counts whole seconds: a part of one is rounded up, and none is still one.
+pub fn cpu_seconds(cpu: std::time::Duration) -> u64 {
+    cpu.as_secs().saturating_add(u64::from(cpu.subsec_nanos() > 0)).max(1)
+}
+
+fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -> Enforced {
+    match guarantee {
+        Guarantee::Writes
+        | Guarantee::Reads
+        | Guarantee::Protected
+        | Guarantee::Network
+        | Guarantee::Kernel => Enforced::none(guarantee, NO_BOX),
+        Guarantee::Processes if machine.signal_scope => Enforced::partial(
+            guarantee,
+            &["keeper", "subreaper", "landlock-signal-scope"],
+            "other processes can be seen, though neither signalled nor traced",
+        ),
+        Guarantee::Processes => Enforced::partial(
+            guarantee,
+            &["keeper", "subreaper"],
+            "other processes can be seen and signalled, the keeper included",
+        ),
+        Guarantee::Privileges => Enforced::partial(
+            guarantee,
+            &["no_new_privs"],
+            "the capabilities and system calls of the caller remain",
+        ),
+        Guarantee::TreeLimits => tree_limits(confinement),
+        Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
+        Guarantee::Output => Enforced::full(guarantee, &["capture-loop"]),
+        Guarantee::Environment => environment(machine),
+    }
+}
+
+fn tree_limits(confinement: &Confinement) -> Enforced {
+    let guarantee = Guarantee::TreeLimits;
+    match (confinement.limits.memory, confinement.limits.processes) {
+        (None, None) => Enforced::none(guarantee, "no such limit was asked for"),
+        (Some(_), None) => Enforced::partial(
+            guarantee,
+            &["rlimits"],
+            "memory is bounded for each process, not for the tree",
+        ),
+        (memory, Some(_)) => Enforced::partial(
+            guarantee,
+            if memory.is_some() { &["rlimits", "keeper-count"] } else { &["keeper-count"] },
+            "memory is bounded for each process, not for the tree; processes are counted at intervals",
+        ),
+    }
+}
+
+fn environment(machine: Machine) -> Enforced {
+    let guarantee = Guarantee::Environment;
+    if machine.signal_scope {
+        return Enforced::full(guarantee, &["built-environment", "landlock-signal-scope"]);
+    }
+    if machine.supervisor_hidden && !machine.is_root {
+        return Enforced::partial(
+            guarantee,
+            &["built-environment", "non-dumpable-supervisor"],
+            "the environment of the user's other processes can be read in /proc",
+        );
+    }
+    Enforced::partial(
+        guarantee,
+        &["built-environment"],
+        "the supervisor's own environment can be read in /proc",
+    )
+}
