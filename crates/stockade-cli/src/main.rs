@@ -1,2 +1,64 @@
 //! The command line: talks, and is the only crate that prints.
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod args;
+mod audit;
+mod call;
+mod check;
+mod demo;
+mod exit_code;
+mod init;
+mod manual;
+mod render;
+mod run;
+mod setup;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use exit_code::Status;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    // Before anything else: what runs must not read our environment in /proc.
+    if let Err(error) = stockade::launch::hide_supervisor() {
+        render::complain(&format!("could not make this process unreadable to others: {error}"));
+        return Status::Failed.into();
+    }
+    let result = match args.command {
+        Command::Run(run) => run::run(&run),
+        Command::Shell(shell) => run::shell(&shell),
+        Command::Call(calls) => call::calls(&calls),
+        Command::Check(check) => check::check(&check),
+        Command::Demo(demo) => demo::demo(&demo),
+        Command::Audit(audit) => audit::audit(&audit),
+        Command::Init(init) => init::init(&init),
+        Command::Completions(completions) => manual::completions(&completions),
+        Command::Man(man) => manual::man(&man),
+    };
+    match result {
+        Ok(status) => status.into(),
+        Err(error) => {
+            render::complain(&render::chain(&*error));
+            Status::Failed.into()
+        }
+    }
+}
+
+/// Help and version are what was asked for; anything else is our failure to understand.
+fn usage(error: &clap::Error) -> ExitCode {
+    let asked_for = !error.use_stderr();
+    match error.print() {
+        Ok(()) if asked_for => Status::Ok.into(),
+        Ok(()) | Err(_) => Status::Failed.into(),
+    }
+}
+
+/// What every command answers: how to exit, or what went wrong on our side.
+type Answer = Result<Status, Box<dyn std::error::Error>>;

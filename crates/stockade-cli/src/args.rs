@@ -1,0 +1,299 @@
+//! What can be typed. One struct per command; `--help`, the man page and the completions come
+//! from here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use stockade::limits::{ByteCount, parse_duration};
+use stockade::policy::{Profile, Variable};
+use stockade::tier::Tier;
+
+/// Run the tool calls of AI agents: judged, boxed, recorded and explained.
+#[derive(Debug, Parser)]
+#[command(
+    name = "stockade",
+    version,
+    about,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+#[command(
+    after_help = "Exit status: the program's own; 124 timed out, 125 Stockade failed, 126 refused, \
+127 no such program, 128+n ended by signal n. check: 0 allow, 3 ask, 126 deny."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one program, without a shell
+    Run(Run),
+    /// Run one shell line from a list of allowed programs, without a shell
+    Shell(Shell),
+    /// Run calls given as JSON lines; reports come out as JSON lines, in order
+    Call(Calls),
+    /// Decide and explain, and run nothing (exit 0 allow, 3 ask, 126 deny)
+    Check(Check),
+    /// Run legal and adversarial calls in a throw-away project, and show how each came out
+    Demo(Demo),
+    /// Read, count and verify the journal
+    Audit(Audit),
+    /// Write a commented starter policy
+    Init(Init),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
+}
+
+/// Options of every command that judges calls.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Common {
+    /// The project root: paths and programs have to be beneath it
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
+    /// Where the call runs, beneath the root; the root if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The policy file, in place of all that would be found
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// How strong the box is: this version has `process`
+    #[arg(long, value_name = "TIER")]
+    pub(crate) tier: Option<Tier>,
+    /// Which built-in refusals apply: `strict` or `contained`
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<Profile>,
+    /// The wall-clock deadline, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// CPU time of one process, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) cpu: Option<Duration>,
+    /// Memory, such as 256M
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<ByteCount>,
+    /// Processes alive at once
+    #[arg(long, value_name = "N")]
+    pub(crate) processes: Option<u32>,
+    /// The largest file that may be written, such as 10M
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) file_size: Option<ByteCount>,
+    /// Bytes kept of each output stream, such as 64K
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_output: Option<ByteCount>,
+    /// Require that writes stay in this folder (no tier of this version keeps it)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Vec<PathBuf>,
+    /// Require that reads stay in this folder (no tier of this version keeps it)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) read: Vec<PathBuf>,
+    /// Require that there is no network (no tier of this version keeps it)
+    #[arg(long, value_name = "MODE")]
+    pub(crate) net: Option<Net>,
+    /// Pass a variable, or set it
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
+    pub(crate) env: Vec<Variable>,
+    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing of our own, only the program's output
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Net {
+    /// No network at all.
+    None,
+}
+
+fn variable(text: &str) -> Result<Variable, String> {
+    Variable::parse(text).ok_or_else(|| "write it as NAME or NAME=VALUE".to_owned())
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Pass our standard input to the program; it gets none otherwise
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROGRAM ARGS")]
+    pub(crate) argv: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Shell {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The programs that may run; anything else is refused
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// The line: split once by shell rules, then run without a shell
+    #[arg(value_name = "COMMAND LINE")]
+    pub(crate) line: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Calls {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Calls at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: u16,
+    /// A file of JSON lines, or - for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// One program and its arguments
+    Run(CheckRun),
+    /// One shell line
+    Shell(CheckShell),
+    /// One call in JSON
+    Call(CheckCall),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckRun {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Show the steps of the run and what they keep
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROGRAM ARGS")]
+    pub(crate) argv: Vec<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckShell {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Show the steps of the run and what they keep
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// The programs that may run
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// The line
+    #[arg(value_name = "COMMAND LINE")]
+    pub(crate) line: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckCall {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Show the steps of the run and what they keep
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// A file with one call in JSON, or - for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    pub(crate) what: AuditWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditWhat {
+    /// Print entries
+    Show(AuditShow),
+    /// Count entries
+    Stats(AuditStats),
+    /// Check the chain, and name the first bad line
+    Verify(AuditVerify),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditShow {
+    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Only refusals
+    #[arg(long)]
+    pub(crate) denied: bool,
+    /// Only verdicts on this tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only entries since then: a time as in the journal, or how long ago (2h)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Print JSON lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditStats {
+    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditVerify {
+    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// The hash that the last entry must have, noted down earlier
+    #[arg(long, value_name = "HASH")]
+    pub(crate) expect_head: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Init {
+    /// Where to write it
+    #[arg(value_name = "FILE", default_value = "stockade.toml")]
+    pub(crate) file: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Man {
+    /// Write a page for every command into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}

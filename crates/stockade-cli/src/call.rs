@@ -1,0 +1,182 @@
+//! `stockade call`: JSON lines in, reports out in the same order, some of them at once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+
+use stockade::call::Tool;
+use stockade::{Report, Stockade, ToolCall};
+
+use crate::args::{Calls, Common};
+use crate::exit_code::Status;
+use crate::{Answer, render, setup, wire};
+
+/// A longer line is no call that anyone means.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+/// How far the calls may run ahead of the oldest that is not yet reported, for each job.
+const AHEAD_PER_JOB: usize = 16;
+
+/// Runs every call in a file.
+pub(crate) fn calls(calls: &Calls) -> Answer {
+    let stockade = setup::stockade(&calls.common, &[])?;
+    let reader = open(&calls.file)?;
+    let jobs = usize::from(calls.jobs);
+    let window = Window::new(jobs.saturating_mul(AHEAD_PER_JOB));
+    let (lines, work) = sync_channel::<(usize, Line)>(jobs);
+    let (reports, done) = sync_channel::<(usize, Report)>(jobs);
+    let work = Mutex::new(work);
+    let (read, written) = thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (work, reports) = (&work, reports.clone());
+            let stockade = &stockade;
+            scope.spawn(move || perform(stockade, &calls.common, work, &reports));
+        }
+        drop(reports);
+        let window = &window;
+        let writer = scope.spawn(move || {
+            let result = write(&done, window);
+            // Whatever happened, the reader must not wait for a writer that is gone.
+            window.close();
+            result
+        });
+        let read = feed(reader, &lines, window);
+        drop(lines);
+        (read, writer.join())
+    });
+    read?;
+    written.map_err(|_panic| "write the reports")??;
+    Ok(Status::Ok)
+}
+
+/// One line of input: a text, or why it is none.
+type Line = Result<String, String>;
+
+fn open(file: &Path) -> Result<Box<dyn BufRead>, Box<dyn std::error::Error>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::new(std::io::stdin())));
+    }
+    let opened = File::open(file).map_err(|error| format!("open {}: {error}", file.display()))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+fn feed(
+    mut reader: Box<dyn BufRead>,
+    lines: &SyncSender<(usize, Line)>,
+    window: &Window,
+) -> std::io::Result<()> {
+    let mut index = 0_usize;
+    while let Some(line) = next_line(&mut reader)? {
+        if line.as_ref().is_ok_and(|text| text.trim().is_empty()) {
+            continue;
+        }
+        if !window.wait_for(index) || lines.send((index, line)).is_err() {
+            break;
+        }
+        index = index.saturating_add(1);
+    }
+    Ok(())
+}
+
+fn next_line(reader: &mut Box<dyn BufRead>) -> std::io::Result<Option<Line>> {
+    let mut bytes = Vec::new();
+    reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if !bytes.ends_with(b"\n")
+        && u64::try_from(bytes.len()).is_ok_and(|read| read >= LINE_BYTES_MAX)
+    {
+        skip_line(reader)?;
+        return Ok(Some(Err("this is no call: the line is longer than 16 MiB".to_owned())));
+    }
+    let text = String::from_utf8(bytes);
+    Ok(Some(text.map_err(|_invalid| "this is no call: the line is not UTF-8".to_owned())))
+}
+
+fn skip_line(reader: &mut Box<dyn BufRead>) -> std::io::Result<()> {
+    loop {
+        let buffered = reader.fill_buf()?;
+        let (used, found) = match buffered.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at.saturating_add(1), true),
+            None => (buffered.len(), buffered.is_empty()),
+        };
+        reader.consume(used);
+        if found {
+            return Ok(());
+        }
+    }
+}
+
+fn perform(
+    stockade: &Stockade,
+    common: &Common,
+    work: &Mutex<Receiver<(usize, Line)>>,
+    reports: &SyncSender<(usize, Report)>,
+) {
+    loop {
+        let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((index, line)) = next else { return };
+        let parsed = line.and_then(|text| wire::parse(&text).map_err(|error| error.to_string()));
+        let call = match parsed {
+            Ok(call) if call.cwd.is_none() => setup::placed(call, common),
+            Ok(call) => call,
+            Err(why) => ToolCall::of(Tool::Malformed(why)),
+        };
+        if reports.send((index, stockade.run(call))).is_err() {
+            return;
+        }
+    }
+}
+
+fn write(done: &Receiver<(usize, Report)>, window: &Window) -> std::io::Result<()> {
+    let mut early = BTreeMap::new();
+    let mut next = 0_usize;
+    for (index, report) in done {
+        early.insert(index, report);
+        while let Some(report) = early.remove(&next) {
+            render::say_json(&report)?;
+            next = next.saturating_add(1);
+            window.move_to(next);
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the reader from running far ahead of the writer, so that memory stays flat.
+struct Window {
+    width: usize,
+    /// The oldest call that is not reported; `None` when nobody reports any more.
+    oldest: Mutex<Option<usize>>,
+    moved: Condvar,
+}
+
+impl Window {
+    fn new(width: usize) -> Self {
+        Self { width, oldest: Mutex::new(Some(0)), moved: Condvar::new() }
+    }
+
+    /// Waits until a call may start; false if there is no more use in it.
+    fn wait_for(&self, index: usize) -> bool {
+        let oldest = self.oldest.lock().unwrap_or_else(PoisonError::into_inner);
+        let too_early = |oldest: &mut Option<usize>| {
+            oldest.is_some_and(|oldest| index >= oldest.saturating_add(self.width))
+        };
+        let oldest =
+            self.moved.wait_while(oldest, too_early).unwrap_or_else(PoisonError::into_inner);
+        oldest.is_some()
+    }
+
+    fn move_to(&self, oldest: usize) {
+        *self.oldest.lock().unwrap_or_else(PoisonError::into_inner) = Some(oldest);
+        self.moved.notify_all();
+    }
+
+    fn close(&self) {
+        *self.oldest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.moved.notify_all();
+    }
+}

@@ -1,0 +1,207 @@
+//! `stockade check`: decides and explains, and runs nothing.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde::Serialize;
+use stockade::ToolCall;
+use stockade::gate::{Examination, Examiner};
+use stockade::launch::probe;
+use stockade::outcome::Failure;
+use stockade::plan::describe;
+use stockade::policy::{By, Decision};
+use stockade::tier::Description;
+
+use crate::args::{Check, Common, What};
+use crate::exit_code::Status;
+use crate::render::{BAD, FAINT, GOOD, inert};
+use crate::{Answer, render, setup, wire};
+
+/// Decides about one call.
+pub(crate) fn check(check: &Check) -> Answer {
+    match &check.what {
+        What::Run(run) => {
+            show(ToolCall::exec(run.argv.clone()), &run.common, &[], Depth::of(run.explain))
+        }
+        What::Shell(shell) => {
+            let call = ToolCall::line(shell.line.clone());
+            show(call, &shell.common, &shell.only, Depth::of(shell.explain))
+        }
+        What::Call(call) => show(read(&call.file)?, &call.common, &[], Depth::of(call.explain)),
+    }
+}
+
+/// How much is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Decision,
+    Plan,
+}
+
+impl Depth {
+    fn of(explain: bool) -> Self {
+        if explain { Self::Plan } else { Self::Decision }
+    }
+}
+
+fn read(file: &Path) -> Result<ToolCall, Box<dyn std::error::Error>> {
+    let mut text = String::new();
+    if file == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text)?;
+    } else {
+        text = std::fs::read_to_string(file)
+            .map_err(|error| format!("read {}: {error}", file.display()))?;
+    }
+    Ok(wire::parse(&text).map_err(|error| format!("read the call: {error}"))?)
+}
+
+fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answer {
+    let examiner = setup::examiner(common, only)?;
+    let call = if call.cwd.is_none() { setup::placed(call, common) } else { call };
+    let examination = examiner.examine(&call);
+    let plan = (depth == Depth::Plan).then(|| plan_for(&examiner, &examination));
+    if common.json {
+        render::say_json(&Wire::new(&examination, plan.as_ref()))?;
+    } else if !common.quiet {
+        print(&examination, plan.as_ref())?;
+    }
+    Ok(match examination.ruling.decision {
+        Decision::Allow => Status::Ok,
+        Decision::Ask => Status::Ask,
+        Decision::Deny => Status::Refused,
+    })
+}
+
+type Planned = Result<Description, Failure>;
+
+fn plan_for(examiner: &Examiner, examination: &Examination) -> Planned {
+    describe(examiner.policy().tier, &examination.confinement, probe())
+}
+
+fn print(examination: &Examination, plan: Option<&Planned>) -> std::io::Result<()> {
+    let ruling = &examination.ruling;
+    let style = if ruling.decision == Decision::Allow { GOOD } else { BAD };
+    let rule = ruling.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+    let source = ruling.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    render::say(&format!("{style}{}{style:#}{rule}{}", ruling.decision.name(), inert(&source)))?;
+    if let Some(reason) = &ruling.reason {
+        render::say(&format!("  {}", inert(reason)))?;
+    }
+    if let Some(instead) = &ruling.instead {
+        render::say(&format!("  {FAINT}instead:{FAINT:#} {}", inert(instead)))?;
+    }
+    for finding in
+        examination.findings.iter().filter(|one| Some(&one.text) != ruling.reason.as_ref())
+    {
+        render::say(&format!(
+            "  {FAINT}also {}:{FAINT:#} {}",
+            finding.rule_id(),
+            inert(&finding.text)
+        ))?;
+    }
+    for command in examination.commands.iter().skip(1) {
+        render::say(&format!(
+            "  {FAINT}inner command:{FAINT:#} {}",
+            inert(&format!("{command:?}"))
+        ))?;
+    }
+    match plan {
+        None => Ok(()),
+        Some(Ok(description)) => print_plan(description),
+        Some(Err(failure)) => {
+            render::failed(failure);
+            Ok(())
+        }
+    }
+}
+
+fn print_plan(description: &Description) -> std::io::Result<()> {
+    render::say("steps")?;
+    render::say(description.to_string().trim_end())?;
+    render::say("guarantees")?;
+    for one in &description.enforcement {
+        let by = if one.by.is_empty() { "-".to_owned() } else { one.by.join(", ") };
+        let kept = format!("{:?}", one.kept).to_lowercase();
+        let note = one.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+        render::say(&format!("  {:<12} {kept:<8} {by}{note}", one.guarantee.name()))?;
+    }
+    Ok(())
+}
+
+/// The object that `check --json` prints; its fields are stable.
+#[derive(Serialize)]
+struct Wire<'a> {
+    decision: Decision,
+    by: By,
+    rule: Option<&'a str>,
+    source: Option<&'a str>,
+    reason: Option<&'a str>,
+    instead: Option<&'a str>,
+    findings: Vec<WireFinding<'a>>,
+    commands: Vec<WireCommand>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<WirePlan<'a>>,
+}
+
+#[derive(Serialize)]
+struct WireFinding<'a> {
+    axis: &'static str,
+    rule: String,
+    text: &'a str,
+    argument: Option<usize>,
+    span: Option<[usize; 2]>,
+}
+
+#[derive(Serialize)]
+struct WireCommand {
+    argv: Vec<String>,
+    dynamic: bool,
+}
+
+#[derive(Serialize)]
+struct WirePlan<'a> {
+    steps: Vec<String>,
+    enforcement: &'a [stockade::guarantee::Enforced],
+    failure: Option<&'a Failure>,
+}
+
+impl<'a> Wire<'a> {
+    fn new(examination: &'a Examination, plan: Option<&'a Planned>) -> Self {
+        let ruling = &examination.ruling;
+        let finding = |one: &'a stockade::inspect::Finding| WireFinding {
+            axis: one.axis.name(),
+            rule: one.rule_id(),
+            text: &one.text,
+            argument: one.argument,
+            span: None,
+        };
+        let command = |words: &Vec<std::ffi::OsString>| WireCommand {
+            argv: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            dynamic: false,
+        };
+        Self {
+            decision: ruling.decision,
+            by: ruling.by,
+            rule: ruling.rule.as_deref(),
+            source: ruling.source.as_deref(),
+            reason: ruling.reason.as_deref(),
+            instead: ruling.instead.as_deref(),
+            findings: examination.findings.iter().map(finding).collect(),
+            commands: examination.commands.iter().map(command).collect(),
+            plan: plan.map(WirePlan::new),
+        }
+    }
+}
+
+impl<'a> WirePlan<'a> {
+    fn new(plan: &'a Planned) -> Self {
+        match plan {
+            Ok(description) => Self {
+                steps: description.steps.iter().map(ToString::to_string).collect(),
+                enforcement: &description.enforcement,
+                failure: None,
+            },
+            Err(failure) => Self { steps: Vec::new(), enforcement: &[], failure: Some(failure) },
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `stockade demo`: a throw-away project, legal and adversarial calls, and how each came out.
+
+mod battery;
+mod project;
+
+use serde::Serialize;
+use stockade::{Report, Stockade};
+
+use crate::args::Demo;
+use crate::exit_code::Status;
+use crate::render::{BAD, FAINT, GOOD, inert};
+use crate::{Answer, render};
+use battery::{Case, Expected};
+use project::Project;
+
+/// Runs the battery; the status says whether every call came out as expected.
+pub(crate) fn demo(demo: &Demo) -> Answer {
+    let project = Project::make().map_err(|error| format!("make the demo project: {error}"))?;
+    let stockade = Stockade::open(&project.root(), battery::policy(), &project.journal())?;
+    let mut results = Vec::new();
+    if !demo.json {
+        render::say(&format!("project {}\n", stockade.root().display()))?;
+    }
+    for case in battery::cases(&project) {
+        let result = Ran::new(case, &stockade);
+        if !demo.json {
+            print(&result)?;
+        }
+        results.push(result);
+    }
+    let failed = results.iter().filter(|result| !result.as_expected).count();
+    if demo.json {
+        render::say_json(&Wire {
+            project: stockade.root().display().to_string(),
+            ok: failed == 0,
+            calls: &results,
+        })?;
+    } else {
+        let all = results.len();
+        let style = if failed == 0 { GOOD } else { BAD };
+        render::say(&format!(
+            "\n{style}{} of {all} calls came out as expected{style:#}",
+            all.saturating_sub(failed)
+        ))?;
+    }
+    Ok(if failed == 0 { Status::Ok } else { Status::Unexpected })
+}
+
+/// One call of the battery with its report.
+#[derive(Serialize)]
+struct Ran {
+    label: &'static str,
+    expected: String,
+    as_expected: bool,
+    report: Report,
+}
+
+impl Ran {
+    fn new(case: Case, stockade: &Stockade) -> Self {
+        let Case { label, call, expected } = case;
+        let report = stockade.run(call);
+        Self {
+            label,
+            expected: expected.to_string(),
+            as_expected: expected.is_met_by(&report),
+            report,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    project: String,
+    ok: bool,
+    calls: &'a [Ran],
+}
+
+fn print(result: &Ran) -> std::io::Result<()> {
+    let (style, mark) = if result.as_expected { (GOOD, "ok  ") } else { (BAD, "FAIL") };
+    let came = Expected::of(&result.report);
+    render::say(&format!("{style}{mark}{style:#} {:<50} {came}", result.label))?;
+    if !result.as_expected {
+        render::say(&format!("       expected {}", result.expected))?;
+    }
+    match result.report.reason() {
+        Some(reason) => render::say(&format!("       {FAINT}{}{FAINT:#}", inert(&reason))),
+        None => Ok(()),
+    }
+}

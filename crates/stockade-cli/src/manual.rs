@@ -1,0 +1,29 @@
+//! `stockade completions` and `stockade man`: both generated from the arguments.
+
+use clap::CommandFactory;
+
+use crate::args::{Args, Completions, Man};
+use crate::exit_code::Status;
+use crate::{Answer, render};
+
+/// Prints completions for one shell.
+pub(crate) fn completions(completions: &Completions) -> Answer {
+    let mut script = Vec::new();
+    clap_complete::generate(completions.shell, &mut Args::command(), "stockade", &mut script);
+    render::say_bytes(&script)?;
+    Ok(Status::Ok)
+}
+
+/// Prints the manual page, or writes one for every command.
+pub(crate) fn man(man: &Man) -> Answer {
+    match &man.dir {
+        Some(dir) => clap_mangen::generate_to(Args::command(), dir)
+            .map_err(|error| format!("write the pages to {}: {error}", dir.display()))?,
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Args::command()).render(&mut page)?;
+            render::say_bytes(&page)?;
+        }
+    }
+    Ok(Status::Ok)
+}

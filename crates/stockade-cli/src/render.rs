@@ -1,0 +1,106 @@
+//! What a person sees. Nothing else in the project prints.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use stockade::Report;
+use stockade::gate::Refusal;
+use stockade::outcome::Failure;
+use stockade::report::Body;
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// Prints a line to standard output. A reader that went away is no reason to panic.
+pub(crate) fn say(line: &str) -> std::io::Result<()> {
+    writeln!(anstream::stdout(), "{line}")
+}
+
+/// Prints bytes as they are.
+pub(crate) fn say_bytes(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+/// Prints one object.
+pub(crate) fn say_json(value: &impl serde::Serialize) -> std::io::Result<()> {
+    let line = serde_json::to_string(value)?;
+    say_bytes(format!("{line}\n").as_bytes())
+}
+
+/// Prints a complaint of our own to standard error.
+pub(crate) fn complain(text: &str) {
+    anstream::eprintln!("{BAD}stockade:{BAD:#} {}", inert(text));
+}
+
+/// Prints what a run left, for a person: its output where it belongs, then what is ours to say.
+pub(crate) fn report(report: &Report, quiet: bool) -> std::io::Result<()> {
+    if let Some(outcome) = report.outcome() {
+        say_bytes(&outcome.stdout.bytes)?;
+        let mut err = std::io::stderr().lock();
+        err.write_all(&outcome.stderr.bytes)?;
+        err.flush()?;
+    }
+    if quiet {
+        return Ok(());
+    }
+    match &report.body {
+        Body::Refused(refusal) => refused(refusal),
+        Body::Failed(failure) => failed(failure),
+        Body::Ran(_) => {
+            if let Some(reason) = report.reason() {
+                complain(&reason);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(refusal: &Refusal) {
+    complain(&format!("refused: {}", refusal.reason));
+    let source = refusal.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    anstream::eprintln!("  {FAINT}rule:{FAINT:#}    {}{}", refusal.rule, inert(&source));
+    if let Some(instead) = &refusal.instead {
+        anstream::eprintln!("  {FAINT}instead:{FAINT:#} {}", inert(instead));
+    }
+}
+
+/// Prints why a call could not be run.
+pub(crate) fn failed(failure: &Failure) {
+    complain(&format!("could not run it: {}", failure.message));
+    anstream::eprintln!("  {FAINT}step:{FAINT:#}    {}", failure.step);
+    if let Some(remedy) = &failure.remedy {
+        anstream::eprintln!("  {FAINT}remedy:{FAINT:#}  {}", inert(remedy));
+    }
+}
+
+/// A text that cannot drive the terminal: control characters and bidi overrides are escaped.
+pub(crate) fn inert(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut inert = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '\n' && is_hidden(c) {
+            inert.extend(c.escape_default());
+        } else {
+            inert.push(c);
+        }
+    }
+    inert
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = format!("could not {error}");
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,95 @@
+//! From what was typed to a Stockade: the policy with its overrides, the root, the journal.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use stockade::gate::Examiner;
+use stockade::guarantee::Guarantee;
+use stockade::inspect::Root;
+use stockade::policy::{LoadError, PolicyFiles};
+use stockade::stockade::{OpenError, default_journal};
+use stockade::{Policy, Stockade, ToolCall};
+
+use crate::args::Common;
+
+/// Opens all that a run needs.
+pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
+    let policy = policy(common, only)?;
+    let journal = journal(common.journal.as_deref())?;
+    Stockade::open(&common.root, policy, &journal).map_err(SetupError::Open)
+}
+
+/// Opens what a look needs, which leaves no trace.
+pub(crate) fn examiner(common: &Common, only: &[String]) -> Result<Examiner, SetupError> {
+    let root =
+        Root::open(&common.root).map_err(|error| SetupError::Open(OpenError::Root(error)))?;
+    Ok(Examiner::new(root, policy(common, only)?))
+}
+
+/// The journal that was named, or the usual one.
+pub(crate) fn journal(named: Option<&Path>) -> Result<PathBuf, SetupError> {
+    match named {
+        Some(path) => Ok(path.to_owned()),
+        None => default_journal().ok_or(SetupError::NoHome),
+    }
+}
+
+/// The call in the folder that was named.
+pub(crate) fn placed(call: ToolCall, common: &Common) -> ToolCall {
+    match &common.cwd {
+        Some(cwd) => call.in_folder(cwd),
+        None => call,
+    }
+}
+
+fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
+    let mut policy = match &common.policy {
+        Some(file) => Policy::from_file(file)?,
+        None => found(&common.root).load()?,
+    };
+    policy.tier = common.tier.unwrap_or(policy.tier);
+    policy.profile = common.profile.unwrap_or(policy.profile);
+    let limits = &mut policy.limits;
+    limits.wall = common.timeout.unwrap_or(limits.wall);
+    limits.cpu = common.cpu.or(limits.cpu);
+    limits.memory = common.memory.or(limits.memory);
+    limits.processes = common.processes.or(limits.processes);
+    limits.file_size = common.file_size.or(limits.file_size);
+    limits.output = common.max_output.unwrap_or(limits.output);
+    policy.environment.extend(common.env.iter().cloned());
+    let asked = [
+        (Guarantee::Writes, !common.write.is_empty()),
+        (Guarantee::Reads, !common.read.is_empty()),
+        (Guarantee::Network, common.net.is_some()),
+    ];
+    policy
+        .require
+        .extend(asked.into_iter().filter(|(_, asked)| *asked).map(|(guarantee, _)| guarantee));
+    if !only.is_empty() {
+        policy.settings.only =
+            Some(only.iter().map(|name| name.trim().to_owned()).collect::<BTreeSet<_>>());
+    }
+    Ok(policy)
+}
+
+fn found(root: &Path) -> PolicyFiles {
+    let config =
+        std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = config.or_else(|| Some(std::env::home_dir()?.join(".config")));
+    PolicyFiles {
+        user: config.map(|folder| folder.join("stockade/stockade.toml")),
+        managed: Some(PathBuf::from("/etc/stockade/stockade.toml")),
+        project: Some(root.join("stockade.toml")),
+    }
+}
+
+/// Why nothing could be set up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    #[error(transparent)]
+    Policy(#[from] LoadError),
+    #[error(transparent)]
+    Open(OpenError),
+    #[error("find a place for the journal: there is no home folder; name it with --journal")]
+    NoHome,
+}
