@@ -38,8 +38,8 @@ impl Gate {
     /// Judges a call. What comes out is in the journal: where that cannot be written, the
     /// verdict is a refusal.
     pub fn judge(&self, call: &ToolCall) -> Verdict {
-        let Examined { ruling, cleared, words } = self.examiner.examined(call);
-        let entry = match self.record(call, &words, &ruling) {
+        let Examined { ruling, cleared, words, program } = self.examiner.examined(call);
+        let entry = match self.record(call, &words, program.as_deref(), &ruling) {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
         };
@@ -67,9 +67,13 @@ impl Gate {
         &self,
         call: &ToolCall,
         words: &[OsString],
+        program: Option<&str>,
         ruling: &Ruling,
     ) -> Result<EntryId, JournalError> {
-        let known = |word: &str| Knowledge::shipped().is_word(word);
+        let deny = &self.examiner.policy().settings.deny;
+        let known = |word: &str| {
+            program == Some(word) || deny.contains(word) || Knowledge::shipped().is_word(word)
+        };
         let view = View::open(self.examiner.root(), call.cwd.as_deref()).ok();
         let exists = |word: &OsStr| {
             let landing = view.as_ref().map(|view| view.land(word));
@@ -100,6 +104,8 @@ struct Examined {
     /// What would run, or why it cannot: a failure where it is not a refusal.
     cleared: Result<Cleared, Option<Failure>>,
     words: Vec<OsString>,
+    /// The base name of a program that is there, which is no secret.
+    program: Option<String>,
 }
 
 /// The tool's name for the journal: a stranger's name may hold anything.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use super::{Cleared, Examined};
 use crate::call::{Argv, BadArgv, Tool, ToolCall};
@@ -83,7 +84,7 @@ impl Examiner {
             Ok(prepared) => prepared,
             Err(finding) => {
                 let ruling = self.policy.decide(&[finding]);
-                return Examined { ruling, cleared: Err(None), words: raw };
+                return Examined { ruling, cleared: Err(None), words: raw, program: None };
             }
         };
         let Inspection { mut commands, findings } = self.inspect(&argv, origin, &view);
@@ -91,13 +92,20 @@ impl Examiner {
         let program =
             if commands.is_empty() { None } else { Some(commands.swap_remove(0).program) };
         drop(commands);
+        let found = program.as_ref().is_some_and(Result::is_ok);
+        let name = found.then(|| base_name(argv.program())).flatten();
         let words = argv.words().to_vec();
         if ruling.decision != Decision::Allow {
-            return Examined { ruling, cleared: Err(None), words };
+            return Examined { ruling, cleared: Err(None), words, program: name };
         }
         let Some(Ok(program)) = program else {
             let ruling = missing_ruling(&argv);
-            return Examined { ruling, cleared: Err(Some(missing_failure(&argv))), words };
+            return Examined {
+                ruling,
+                cleared: Err(Some(missing_failure(&argv))),
+                words,
+                program: name,
+            };
         };
         let stdin = match &call.tool {
             Tool::Exec(exec) => exec.stdin.clone(),
@@ -115,7 +123,7 @@ impl Examiner {
             }),
             Err(error) => Err(Some(Failure::new("open the working folder", error.to_string()))),
         };
-        Examined { ruling, cleared, words }
+        Examined { ruling, cleared, words, program: name }
     }
 
     /// Checks the form of a call and opens the folder in which it would run.
@@ -191,6 +199,10 @@ fn raw_words(tool: &Tool) -> Vec<OsString> {
 fn split(line: &OsStr) -> Option<Vec<OsString>> {
     let words = shlex::bytes::split(line.as_bytes())?;
     Some(words.into_iter().map(OsString::from_vec).collect())
+}
+
+fn base_name(path: &OsStr) -> Option<String> {
+    Path::new(path).file_name()?.to_str().map(str::to_owned)
 }
 
 fn c_path(path: &OsStr) -> Option<CString> {

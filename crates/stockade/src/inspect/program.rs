@@ -1,6 +1,6 @@
 //! Who a program is: the file behind a name, the names behind that file, and where it lives.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -19,6 +19,8 @@ const MULTI_CALL: [&str; 6] =
     ["busybox", "toybox", "coreutils", "systemctl", "sbase-box", "uutils"];
 /// A larger file is not compared by content; no program of the lists comes near.
 const COMPARED_BYTES_MAX: u64 = 256 << 20;
+/// Up to this many names are asked for one by one; more are sought in the folder's list.
+const ASKED_ONE_BY_ONE_MAX: usize = 128;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
@@ -196,7 +198,8 @@ fn each_system_file<'n>(
             continue;
         }
         seen.push(Identity::of(&stat));
-        for name in &names {
+        let present = present_in(folder, &names);
+        for name in present.as_ref().unwrap_or(&names) {
             let path = folder.join(name);
             let Ok(stat) = rustix::fs::stat(&path) else { continue };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
@@ -206,6 +209,18 @@ fn each_system_file<'n>(
             }
         }
     }
+}
+
+/// Those of many names that a folder has, in one reading of it; `None` where asking for each of a
+/// few is quicker, or the folder cannot be listed.
+fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
+    if names.len() <= ASKED_ONE_BY_ONE_MAX {
+        return None;
+    }
+    let entries = std::fs::read_dir(folder).ok()?.map_while(Result::ok);
+    let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();
+    Some(names.iter().filter(|name| present.contains(**name)).copied().collect())
 }
 
 /// Whether a name is only one of the many of a multi-call program.
