@@ -141,7 +141,9 @@ fn spread(mut once: impl FnMut()) -> (Duration, Duration) {
         })
         .collect();
     times.sort_unstable();
-    let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default();
+    let at = |part: usize| {
+        times.get(times.len().saturating_mul(part).div_euclid(100)).copied().unwrap_or_default()
+    };
     (at(50), at(99))
 }
 

@@ -13,7 +13,7 @@ mod view;
 
 use std::collections::VecDeque;
 
-pub use command::Command;
+pub use command::{Command, Via};
 pub use finding::{Axis, Finding, Weight};
 pub use program::{NoProgram, Place, Program, Programs};
 pub use settings::{DENY, INTERPRETERS, Settings};
@@ -71,10 +71,13 @@ impl Inspector<'_> {
                 Origin::Line => name::inspect_listed(command, self.settings),
             });
             findings.extend(argv::inspect(command, self.settings));
-            if origin == Origin::Argv {
-                findings.extend(structure::inspect(command, self.settings));
+            // A script's first line is not the caller's: its paths are the system's business.
+            if command.via == Via::Words {
+                if origin == Origin::Argv {
+                    findings.extend(structure::inspect(command, self.settings));
+                }
+                findings.extend(path::inspect(command, view, self.settings));
             }
-            findings.extend(path::inspect(command, view, self.settings));
         }
         findings.sort_by_key(|finding| finding.axis);
         Inspection { commands, findings }
@@ -87,15 +90,17 @@ impl Inspector<'_> {
         findings: &mut Vec<Finding>,
     ) -> Vec<Command<'a>> {
         let mut commands = Vec::new();
-        let mut todo = VecDeque::from([(words, 0_usize)]);
-        while let Some((words, depth)) = todo.pop_front() {
+        let mut todo = VecDeque::from([(words, Via::Words, 0_usize)]);
+        while let Some((words, via, depth)) = todo.pop_front() {
             if depth > DEPTH_MAX || commands.len() >= COMMANDS_MAX {
                 findings.push(maze(&words));
                 break;
             }
-            let command = self.command(words, view, findings);
+            let command = self.command(words, via, view, findings);
+            let deeper = depth.saturating_add(1);
             let inner = command.readings.iter().flat_map(|reading| &reading.inner);
-            todo.extend(inner.map(|inner| (inner.words.clone(), depth.saturating_add(1))));
+            todo.extend(inner.map(|inner| (inner.words.clone(), via, deeper)));
+            todo.extend(command.script_words().map(|words| (words, Via::Script, deeper)));
             commands.push(command);
         }
         commands
@@ -104,6 +109,7 @@ impl Inspector<'_> {
     fn command<'a>(
         &self,
         words: Vec<Word<'a>>,
+        via: Via,
         view: &View<'_>,
         findings: &mut Vec<Finding>,
     ) -> Command<'a> {
@@ -126,7 +132,7 @@ impl Inspector<'_> {
                 }),
             }
         }
-        Command::new(words, program, names, readings)
+        Command::new(words, via, program, names, readings)
     }
 }
 

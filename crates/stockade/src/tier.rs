@@ -79,6 +79,7 @@ pub struct UnknownTier(String);
 
 /// What was found out about this machine that a tier's description depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the machine")]
 pub struct Machine {
     /// Landlock can keep a program from signalling and tracing what is not its own (ABI 6).
     pub signal_scope: bool,
@@ -86,6 +87,8 @@ pub struct Machine {
     pub is_root: bool,
     /// The supervisor has made itself non-dumpable.
     pub supervisor_hidden: bool,
+    /// The kernel honours a limit on a process's address space; macOS takes it and ignores it.
+    pub bounds_address_space: bool,
 }
 
 /// What a tier would do, and what that keeps.

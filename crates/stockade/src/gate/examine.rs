@@ -111,7 +111,7 @@ impl Examiner {
             Tool::Exec(exec) => exec.stdin.clone(),
             Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
         };
-        let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
+        let script = program.script.as_ref().and_then(|_| c_path(program.found_at.as_os_str()));
         let cleared = match view.cwd().try_clone_to_owned() {
             Ok(cwd) => Ok(Cleared {
                 call: call.id.clone(),

@@ -1,6 +1,7 @@
 //! One command in a call: the call's own, or one that a wrapper in it would run.
 
-use std::ffi::OsStr;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::program::{NoProgram, Place, Program};
@@ -15,6 +16,8 @@ pub struct Command<'a> {
     pub program: Result<Program, NoProgram>,
     /// The names by which the command is judged.
     pub names: Vec<String>,
+    /// How it came to be in the call.
+    pub via: Via,
     /// What the knowledge base says about each of the names it knows.
     pub readings: Vec<Reading<'a>>,
     /// The arguments of the call that belong to inner commands, in order.
@@ -23,10 +26,20 @@ pub struct Command<'a> {
     pub text_arguments: Vec<usize>,
 }
 
+/// How a command came to be in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// It is the call, or a wrapper in it runs it.
+    Words,
+    /// The first line of a script names it.
+    Script,
+}
+
 impl<'a> Command<'a> {
     /// Puts together what was found out.
     pub(super) fn new(
         words: Vec<Word<'a>>,
+        via: Via,
         program: Result<Program, NoProgram>,
         names: Vec<String>,
         readings: Vec<Reading<'a>>,
@@ -42,7 +55,7 @@ impl<'a> Command<'a> {
             text.retain(|argument| other.binary_search(argument).is_ok());
         }
         text.sort_unstable();
-        Self { words, program, names, readings, inner_arguments: inner, text_arguments: text }
+        Self { words, via, program, names, readings, inner_arguments: inner, text_arguments: text }
     }
 
     /// The program as it is written.
@@ -69,6 +82,17 @@ impl<'a> Command<'a> {
     /// The same with the program first.
     pub fn own_words(&self) -> impl Iterator<Item = &Word<'a>> {
         self.words.iter().take(1).chain(self.own_arguments())
+    }
+
+    /// What the script's first line runs, if the program is a script that is not the system's.
+    pub(super) fn script_words(&self) -> Option<Vec<Word<'a>>> {
+        let program =
+            self.program.as_ref().ok().filter(|program| program.place != Place::System)?;
+        let line = program.script.as_ref().filter(|line| !line.is_empty())?;
+        let script = program.found_at.as_os_str();
+        let words = line.iter().map(OsString::as_os_str).chain([script]);
+        let argument = self.argument();
+        Some(words.map(|text| Word { text: Cow::Owned(text.to_owned()), argument }).collect())
     }
 
     /// Whether an argument is plain data for the program: never a path, never for a shell.

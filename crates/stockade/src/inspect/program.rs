@@ -19,6 +19,8 @@ const MULTI_CALL: [&str; 6] =
     ["busybox", "toybox", "coreutils", "systemctl", "sbase-box", "uutils"];
 /// A larger file is not compared by content; no program of the lists comes near.
 const COMPARED_BYTES_MAX: u64 = 256 << 20;
+/// What the kernel reads of a script's first line (`BINPRM_BUF_SIZE`).
+const SHEBANG_BYTES_MAX: u64 = 256;
 /// Up to this many names are asked for one by one; more are sought in the folder's list.
 const ASKED_ONE_BY_ONE_MAX: usize = 128;
 /// Links from one name to the next that are followed for their names.
@@ -37,8 +39,8 @@ pub struct Program {
     pub names: Vec<String>,
     /// Where it lives.
     pub place: Place,
-    /// Whether the file is a script with a `#!` line.
-    pub is_script: bool,
+    /// For a script, the words of its `#!` line; empty if that names nothing.
+    pub script: Option<Vec<OsString>>,
 }
 
 /// Where a program lives.
@@ -109,8 +111,8 @@ impl Programs {
         }
         names.sort_unstable();
         names.dedup();
-        let is_script = starts_with_shebang(handle.as_fd());
-        Ok(Program { handle, found_at, real, names, place, is_script })
+        let script = shebang(handle.as_fd());
+        Ok(Program { handle, found_at, real, names, place, script })
     }
 
     /// The names of well-known programs of which this file is a copy.
@@ -336,10 +338,17 @@ fn names_on_the_way(spelled: &OsStr, found_at: &Path, real: &Path, view: &View<'
     names
 }
 
-fn starts_with_shebang(file: BorrowedFd<'_>) -> bool {
-    let Ok(mut reader) = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())) else {
-        return false;
-    };
-    let mut first = [0_u8; 2];
-    std::io::Read::read_exact(&mut reader, &mut first).is_ok() && first == *b"#!"
+/// The interpreter and the one argument that the kernel takes from a script's first line, if the
+/// file is a script.
+fn shebang(file: BorrowedFd<'_>) -> Option<Vec<OsString>> {
+    let reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let mut start = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(reader, SHEBANG_BYTES_MAX), &mut start)
+        .ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    let (interpreter, argument) = line.split_at(end);
+    let words = [interpreter, argument.trim_ascii_start()];
+    let words = words.into_iter().filter(|word| !word.is_empty() && !word.contains(&0));
+    Some(words.map(|word| OsStr::from_bytes(word).to_owned()).collect())
 }

@@ -13,6 +13,7 @@ pub fn probe() -> Machine {
     Machine {
         signal_scope: *SIGNAL_SCOPE.get_or_init(|| stockade_linux::landlock_abi() >= Some(6)),
         is_root: rustix::process::geteuid().is_root(),
+        bounds_address_space: cfg!(target_os = "linux"),
         supervisor_hidden: HIDDEN.load(Ordering::Relaxed),
     }
 }

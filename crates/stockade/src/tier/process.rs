@@ -76,27 +76,32 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
             &["no_new_privs"],
             "the capabilities and system calls of the caller remain",
         ),
-        Guarantee::TreeLimits => tree_limits(confinement),
+        Guarantee::TreeLimits => tree_limits(confinement, machine),
         Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
         Guarantee::Output => Enforced::full(guarantee, &["capture-loop"]),
         Guarantee::Environment => environment(machine),
     }
 }
 
-fn tree_limits(confinement: &Confinement) -> Enforced {
-    let guarantee = Guarantee::TreeLimits;
-    match (confinement.limits.memory, confinement.limits.processes) {
-        (None, None) => Enforced::none(guarantee, "no such limit was asked for"),
-        (Some(_), None) => Enforced::partial(
-            guarantee,
-            &["rlimits"],
-            "memory is bounded for each process, not for the tree",
-        ),
-        (memory, Some(_)) => Enforced::partial(
-            guarantee,
-            if memory.is_some() { &["rlimits", "keeper-count"] } else { &["keeper-count"] },
-            "memory is bounded for each process, not for the tree; processes are counted at intervals",
-        ),
+fn tree_limits(confinement: &Confinement, machine: Machine) -> Enforced {
+    let limits = &confinement.limits;
+    let memory = limits.memory.map(|_| {
+        if machine.bounds_address_space {
+            ("rlimits", "memory is bounded for each process, not for the tree")
+        } else {
+            ("", "memory is not bounded: this kernel ignores the limit on address space")
+        }
+    });
+    let processes =
+        limits.processes.map(|_| ("keeper-count", "processes are counted at intervals"));
+    let parts: Vec<(&'static str, &str)> = memory.into_iter().chain(processes).collect();
+    let by: Vec<&'static str> =
+        parts.iter().map(|(by, _)| *by).filter(|by| !by.is_empty()).collect();
+    let notes: Vec<&str> = parts.iter().map(|(_, note)| *note).collect();
+    match (by.as_slice(), notes.as_slice()) {
+        ([], []) => Enforced::none(Guarantee::TreeLimits, "no such limit was asked for"),
+        ([], notes) => Enforced::none(Guarantee::TreeLimits, &notes.join("; ")),
+        (by, notes) => Enforced::partial(Guarantee::TreeLimits, by, &notes.join("; ")),
     }
 }
 
