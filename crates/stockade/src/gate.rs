@@ -1,11 +1,13 @@
 //! The only door between a call and its execution.
 
+mod complaint;
 mod examine;
 mod permit;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
 
+use examine::Examined;
 pub use examine::{Examination, Examiner};
 pub use permit::Permit;
 pub(crate) use permit::{Cleared, Prepared};
@@ -16,7 +18,7 @@ use crate::inspect::{Landing, View};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError, preview};
 use crate::knowledge::Knowledge;
-use crate::outcome::{Failure, chain};
+use crate::outcome::chain;
 use crate::policy::{By, Decision, Ruling};
 
 /// Judges calls by one policy and writes every verdict into one journal.
@@ -38,14 +40,14 @@ impl Gate {
     /// Judges a call. What comes out is in the journal: where that cannot be written, the
     /// verdict is a refusal.
     pub fn judge(&self, call: &ToolCall) -> Verdict {
-        let Examined { ruling, cleared, words, program } = self.examiner.examined(call);
+        let Examined { examination, cleared, words, program } = self.examiner.examined(call);
+        let Examination { ruling, confinement, .. } = examination;
         let entry = match self.record(call, &words, program.as_deref(), &ruling) {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
         };
         match (ruling.decision, cleared) {
             (Decision::Allow, Ok(cleared)) => {
-                let confinement = self.examiner.confinement(call);
                 let tier = self.examiner.policy().tier;
                 Verdict::Allowed(Box::new(Permit::new(cleared, confinement, tier, entry, ruling)))
             }
@@ -96,16 +98,6 @@ impl Gate {
             source: ruling.source.clone(),
         }))
     }
-}
-
-/// What an examination leaves for the verdict.
-struct Examined {
-    ruling: Ruling,
-    /// What would run, or why it cannot: a failure where it is not a refusal.
-    cleared: Result<Cleared, Option<Failure>>,
-    words: Vec<OsString>,
-    /// The base name of a program that is there, which is no secret.
-    program: Option<String>,
 }
 
 /// The tool's name for the journal: a stranger's name may hold anything.

@@ -4,16 +4,15 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::{Cleared, Examined};
-use crate::call::{Argv, BadArgv, Tool, ToolCall};
+use super::{Cleared, complaint};
+use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::Confinement;
 use crate::inspect::{
-    Axis, Command, Finding, Inspection, Inspector, NoProgram, Origin, Programs, Root, View,
-    ViewError, Weight,
+    Command, Finding, Inspection, Inspector, Origin, Program, Programs, Root, View,
 };
 use crate::knowledge::{Knowledge, Word};
-use crate::outcome::{Failure, chain};
-use crate::policy::{By, Decision, Policy, Ruling, Variable};
+use crate::outcome::Failure;
+use crate::policy::{Decision, Policy, Ruling, Variable};
 
 /// What the gate would say to a call, and why: `check` shows it. Nothing is written or run.
 #[derive(Debug)]
@@ -26,6 +25,16 @@ pub struct Examination {
     pub commands: Vec<Vec<OsString>>,
     /// What would be kept of the run.
     pub confinement: Confinement,
+}
+
+/// An examination with what the verdict needs besides.
+pub(super) struct Examined {
+    pub(super) examination: Examination,
+    /// What would run, or why it cannot: a failure where it is not a refusal.
+    pub(super) cleared: Result<Cleared, Option<Failure>>,
+    pub(super) words: Vec<OsString>,
+    /// The base name of a program that is there, which is no secret.
+    pub(super) program: Option<String>,
 }
 
 /// Looks at calls by one policy, and leaves no trace.
@@ -54,76 +63,45 @@ impl Examiner {
 
     /// Looks at a call as [`Gate::judge`](super::Gate::judge) would.
     pub fn examine(&self, call: &ToolCall) -> Examination {
-        let confinement = self.confinement(call);
-        let (argv, origin, view) = match self.prepare(call) {
-            Ok(prepared) => prepared,
-            Err(finding) => {
-                let findings = vec![finding];
-                let ruling = self.policy.decide(&findings);
-                return Examination { ruling, findings, commands: Vec::new(), confinement };
-            }
-        };
-        let Inspection { commands, findings } = self.inspect(&argv, origin, &view);
-        let mut ruling = self.policy.decide(&findings);
-        let missing =
-            matches!(commands.first().map(|first| &first.program), Some(Err(NoProgram::Missing)));
-        if ruling.decision == Decision::Allow && missing {
-            ruling = missing_ruling(&argv);
-        }
-        let words = |command: &Command<'_>| {
-            command.words.iter().map(|word| word.text.to_os_string()).collect()
-        };
-        let commands = commands.iter().map(words).collect();
-        Examination { ruling, findings, commands, confinement }
+        self.examined(call).examination
     }
 
-    /// The same for the verdict: with handles in place of words.
+    /// The same for the verdict: with the handles of what would run.
     pub(super) fn examined(&self, call: &ToolCall) -> Examined {
-        let raw = raw_words(&call.tool);
         let (argv, origin, view) = match self.prepare(call) {
             Ok(prepared) => prepared,
-            Err(finding) => {
-                let ruling = self.policy.decide(&[finding]);
-                return Examined { ruling, cleared: Err(None), words: raw, program: None };
-            }
+            Err(finding) => return self.unprepared(call, finding),
         };
         let Inspection { mut commands, findings } = self.inspect(&argv, origin, &view);
-        let ruling = self.policy.decide(&findings);
+        let mut ruling = self.policy.decide(&findings);
+        let listed = commands.iter().map(words_of).collect();
         let program =
             if commands.is_empty() { None } else { Some(commands.swap_remove(0).program) };
         drop(commands);
-        let found = program.as_ref().is_some_and(Result::is_ok);
-        let name = found.then(|| base_name(argv.program())).flatten();
         let words = argv.words().to_vec();
-        if ruling.decision != Decision::Allow {
-            return Examined { ruling, cleared: Err(None), words, program: name };
-        }
-        let Some(Ok(program)) = program else {
-            let ruling = missing_ruling(&argv);
-            return Examined {
-                ruling,
-                cleared: Err(Some(missing_failure(&argv))),
-                words,
-                program: name,
-            };
+        let name = match &program {
+            Some(Ok(_)) => base_name(argv.program()),
+            Some(Err(_)) | None => None,
         };
-        let stdin = match &call.tool {
-            Tool::Exec(exec) => exec.stdin.clone(),
-            Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+        let cleared = match program {
+            _ if ruling.decision != Decision::Allow => Err(None),
+            Some(Ok(program)) => clear(call, argv, program, &view).map_err(Some),
+            Some(Err(_)) | None => {
+                ruling = complaint::missing_ruling(&argv);
+                Err(Some(complaint::missing_failure(&argv)))
+            }
         };
-        let script = program.script.as_ref().and_then(|_| c_path(program.found_at.as_os_str()));
-        let cleared = match view.cwd().try_clone_to_owned() {
-            Ok(cwd) => Ok(Cleared {
-                call: call.id.clone(),
-                argv,
-                stdin,
-                program: program.handle,
-                script,
-                cwd,
-            }),
-            Err(error) => Err(Some(Failure::new("open the working folder", error.to_string()))),
-        };
-        Examined { ruling, cleared, words, program: name }
+        let confinement = self.confinement(call);
+        let examination = Examination { ruling, findings, commands: listed, confinement };
+        Examined { examination, cleared, words, program: name }
+    }
+
+    fn unprepared(&self, call: &ToolCall, finding: Finding) -> Examined {
+        let findings = vec![finding];
+        let ruling = self.policy.decide(&findings);
+        let confinement = self.confinement(call);
+        let examination = Examination { ruling, findings, commands: Vec::new(), confinement };
+        Examined { examination, cleared: Err(None), words: raw_words(&call.tool), program: None }
     }
 
     /// Checks the form of a call and opens the folder in which it would run.
@@ -131,16 +109,19 @@ impl Examiner {
         let origin = match &call.tool {
             Tool::Exec(_) => Origin::Argv,
             Tool::Line(_) if self.policy.settings.only.is_some() => Origin::Line,
-            Tool::Line(_) => return Err(no_shell()),
-            Tool::Unknown(name) => return Err(unknown_tool(name)),
-            Tool::Malformed(why) => return Err(unreadable(why)),
+            Tool::Line(_) => return Err(complaint::no_shell()),
+            Tool::Unknown(name) => return Err(complaint::unknown_tool(name)),
+            Tool::Malformed(why) => return Err(complaint::unreadable(why)),
         };
         let words = match &call.tool {
-            Tool::Line(line) => split(&line.text).ok_or_else(|| unparseable(&line.text))?,
+            Tool::Line(line) => {
+                split(&line.text).ok_or_else(|| complaint::unparseable(&line.text))?
+            }
             Tool::Exec(_) | Tool::Unknown(_) | Tool::Malformed(_) => raw_words(&call.tool),
         };
-        let argv = Argv::parse(words).map_err(|bad| malformed(&bad))?;
-        let view = View::open(&self.root, call.cwd.as_deref()).map_err(|error| bad_cwd(&error))?;
+        let argv = Argv::parse(words).map_err(|bad| complaint::malformed(&bad))?;
+        let view = View::open(&self.root, call.cwd.as_deref())
+            .map_err(|error| complaint::bad_cwd(&error))?;
         Ok((argv, origin, view))
     }
 
@@ -163,6 +144,27 @@ impl Examiner {
             require: self.policy.require.clone(),
         }
     }
+}
+
+/// Gathers the handles of what would run.
+fn clear(
+    call: &ToolCall,
+    argv: Argv,
+    program: Program,
+    view: &View<'_>,
+) -> Result<Cleared, Failure> {
+    let stdin = match &call.tool {
+        Tool::Exec(exec) => exec.stdin.clone(),
+        Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+    };
+    let script = program.script.as_ref().and_then(|_| c_path(program.found_at.as_os_str()));
+    let opened = view.cwd().try_clone_to_owned();
+    let cwd = opened.map_err(|error| Failure::new("open the working folder", error.to_string()))?;
+    Ok(Cleared { call: call.id.clone(), argv, stdin, program: program.handle, script, cwd })
+}
+
+fn words_of(command: &Command<'_>) -> Vec<OsString> {
+    command.words.iter().map(|word| word.text.to_os_string()).collect()
 }
 
 /// The variables of the run: the search path and what the policy lists.
@@ -207,71 +209,4 @@ fn base_name(path: &OsStr) -> Option<String> {
 
 fn c_path(path: &OsStr) -> Option<CString> {
     CString::new(path.as_bytes()).ok()
-}
-
-fn call_finding(rule: &'static str, text: String, instead: &str) -> Finding {
-    Finding {
-        axis: Axis::Call,
-        rule,
-        text,
-        argument: None,
-        instead: Some(instead.to_owned()),
-        listed: None,
-        weight: Weight::Always,
-    }
-}
-
-fn malformed(bad: &BadArgv) -> Finding {
-    let finding =
-        call_finding("argv", bad.to_string(), "pass long or binary data in a file or on stdin");
-    Finding { argument: bad.argument(), ..finding }
-}
-
-fn unparseable(line: &OsStr) -> Finding {
-    let text = format!("unparseable command: {line:?} has an open quote or a stray backslash");
-    call_finding("unparseable", text, "close every quote")
-}
-
-fn no_shell() -> Finding {
-    let text = "shell lines run only from an allow list here, and the policy has none".to_owned();
-    call_finding(
-        "no-shell",
-        text,
-        "use Exec with an argv; or shell --only LIST, policy key shell.only",
-    )
-}
-
-fn unknown_tool(name: &str) -> Finding {
-    let text = format!("there is no tool {:?} to run", name.chars().take(64).collect::<String>());
-    call_finding("unknown-tool", text, "use Exec, or Bash with a list of allowed programs")
-}
-
-fn unreadable(why: &str) -> Finding {
-    let shape = r#"send {"tool":"Exec","input":{"argv":["ls","."]},"id":"…","cwd":"…"}"#;
-    call_finding("malformed", why.to_owned(), shape)
-}
-
-fn bad_cwd(error: &ViewError) -> Finding {
-    let text = match error {
-        ViewError::CwdOutside { .. } => error.to_string(),
-        ViewError::OpenRoot { .. } | ViewError::OpenCwd { .. } => {
-            format!("could not {}", chain(error))
-        }
-    };
-    let finding = call_finding("cwd", text, "name an existing folder beneath the project root");
-    Finding { axis: Axis::Path, ..finding }
-}
-
-fn missing_ruling(argv: &Argv) -> Ruling {
-    let failure = missing_failure(argv);
-    Ruling { argument: Some(0), ..Ruling::deny(By::Axis, "name/missing", failure.message) }
-        .instead("name a program that is installed; bare names are looked up in exec.search_path")
-}
-
-fn missing_failure(argv: &Argv) -> Failure {
-    let message = format!("executable not found: {:?} (argument 0)", argv.program());
-    let mut failure = Failure::new("find the program", message)
-        .remedy("install it, or name it by its path; bare names are looked up in exec.search_path");
-    failure.no_such_program = true;
-    failure
 }
