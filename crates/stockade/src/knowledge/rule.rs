@@ -118,7 +118,7 @@ impl Rule {
                 found.push(self.hazard(call, word));
             }
         }
-        let count = part.operands(call).count();
+        let count = part.seen.operands.len();
         let lacking =
             (!self.missing.is_empty() && !part.seen.has(&self.missing)) || count < self.fewer;
         if lacking && !call.is_harmless() {

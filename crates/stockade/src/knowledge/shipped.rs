@@ -5,6 +5,8 @@ pub(super) const PROGRAMS: &[(&str, &str)] = &[
     program_file!("shells"),
     program_file!("interpreters"),
     program_file!("wrappers"),
+    program_file!("builtins"),
+    program_file!("privilege"),
     program_file!("vcs"),
     program_file!("text"),
     program_file!("files"),
