@@ -166,7 +166,9 @@ impl<'s> Scanner<'_, 's, '_> {
     /// A word of one dash: an option of several letters, or a cluster.
     fn dash(&mut self, at: usize, rest: &'s [u8], doubted: &mut Option<usize>) {
         let (name, glued) = split_value(rest, at, 1);
-        match self.grammar.single(name) {
+        // One letter that is an option is not the beginning of a longer name.
+        let letter = matches!(rest, &[letter] if self.grammar.short(letter).is_some());
+        match self.grammar.single(name).filter(|known| known.whole || !letter) {
             Some(known) => self.named(Form::Single(name), known, at, glued),
             None if !self.grammar.clusters() => {
                 if glued.is_none() {

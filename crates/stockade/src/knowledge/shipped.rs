@@ -10,6 +10,10 @@ pub(super) const PROGRAMS: &[(&str, &str)] = &[
     program_file!("vcs"),
     program_file!("text"),
     program_file!("files"),
+    program_file!("archive"),
+    program_file!("editors"),
+    program_file!("databases"),
+    program_file!("network"),
 ];
 
 /// The variables.
