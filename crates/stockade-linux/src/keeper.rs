@@ -181,3 +181,6 @@ impl Drop for Keeper {
         let _reaped = self.process.wait();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,8 @@ pub struct Spec {
     /// How many processes of the tree may live at once, the program included.
     pub processes_max: Option<u32>,
     /// The scope that signals cannot leave, from [`signal_scope`](crate::signal_scope). With it
-    /// the tree is also killed in one stroke, which no fork can outrun.
+    /// the tree is also killed in one stroke, which no fork can outrun, and a program of root
+    /// runs without `CAP_SYS_ADMIN` and `CAP_PERFMON`, which would see through the scope.
     pub signal_scope: Option<OwnedFd>,
 }
 

@@ -4,7 +4,7 @@
 
 use super::job::Job;
 use super::step::Step;
-use super::sys::{self, CLOSE_RANGE_CLOEXEC, Errno, Pid, pr, sig};
+use super::sys::{self, CLOSE_RANGE_CLOEXEC, Errno, Fd, Pid, pr, sig};
 use super::watch::{At, Failed};
 use super::wire::slot;
 
@@ -28,7 +28,7 @@ fn prepare_in_child(job: &Job, keeper: Pid) -> Result<(), Failed> {
     for (to, from) in (0..).zip([slot::STDIN, slot::STDOUT, slot::STDERR]) {
         sys::dup3(job.fd(from), to).at(Step::PlaceStreams)?;
     }
-    sys::fchdir(job.fd(slot::CWD)).at(Step::EnterDirectory)?;
+    enter_in_child(job.fd(slot::CWD)).at(Step::EnterDirectory)?;
     // Never wider than what the host itself would give.
     let inherited = sys::umask(0o022);
     sys::umask(inherited | 0o022);
@@ -40,9 +40,20 @@ fn prepare_in_child(job: &Job, keeper: Pid) -> Result<(), Failed> {
         // A domain of its own inside the keeper's: the keeper can signal the program, the
         // program cannot signal the keeper.
         sys::landlock_restrict_self(ruleset).at(Step::ScopeProgram)?;
+        sys::drop_capabilities_to_look().at(Step::ScopeProgram)?;
     }
     sys::unblock_signals().at(Step::ClearSignals)?;
     sys::close_from(FIRST_AFTER_STDERR, CLOSE_RANGE_CLOEXEC).at(Step::CloseDescriptors)
+}
+
+/// Makes the directory the working directory. One that was removed can be entered, but nothing
+/// can be made in it and it has no path.
+fn enter_in_child(dir: Fd) -> sys::Result<()> {
+    sys::fchdir(dir)?;
+    match sys::stat(dir, c"".as_ptr().cast())?.names {
+        0 => Err(Errno::NOENT),
+        _ => Ok(()),
+    }
 }
 
 fn execute_in_child(job: &Job) -> Failed {
@@ -55,10 +66,10 @@ fn execute_in_child(job: &Job) -> Failed {
     };
     // An interpreter opens its script by name, so a script is executed by name too; at least the
     // name must still lead to the file that was judged.
-    let judged = sys::identity(program, c"".as_ptr().cast());
-    let found = sys::identity(sys::AT_FDCWD, script);
+    let judged = sys::stat(program, c"".as_ptr().cast());
+    let found = sys::stat(sys::AT_FDCWD, script);
     match (judged, found) {
-        (Ok(judged), Ok(found)) if judged == found => {}
+        (Ok(judged), Ok(found)) if judged.identity == found.identity => {}
         (Ok(_), Ok(_)) => return Failed { step: Step::RecheckScript, errno: Errno::STALE },
         (Err(errno), _) | (_, Err(errno)) => return Failed { step: Step::RecheckScript, errno },
     }

@@ -29,6 +29,8 @@ pub(crate) type Pid = i32;
 pub(crate) struct Errno(pub i32);
 
 impl Errno {
+    /// No such file.
+    pub(crate) const NOENT: Self = Self(2);
     /// No such process.
     pub(crate) const SRCH: Self = Self(3);
     /// Interrupted.
@@ -69,6 +71,8 @@ pub(crate) mod nr {
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SETSID: usize = 112;
     pub(crate) const GETPGID: usize = 121;
+    pub(crate) const CAPGET: usize = 125;
+    pub(crate) const CAPSET: usize = 126;
     pub(crate) const RT_SIGTIMEDWAIT: usize = 128;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;
@@ -101,6 +105,8 @@ pub(crate) mod nr {
     pub(crate) const PREAD64: usize = 67;
     pub(crate) const PPOLL: usize = 73;
     pub(crate) const SIGNALFD4: usize = 74;
+    pub(crate) const CAPGET: usize = 90;
+    pub(crate) const CAPSET: usize = 91;
     pub(crate) const EXIT_GROUP: usize = 94;
     pub(crate) const CLOCK_GETTIME: usize = 113;
     pub(crate) const KILL: usize = 129;
@@ -545,21 +551,47 @@ pub(crate) fn landlock_restrict_self(ruleset: Fd) -> Result<()> {
     .map(drop)
 }
 
-/// What tells two files apart.
+/// Capabilities with which a process reads the memory of others past every security module:
+/// since Linux 6.15 `may_access_mm` in `kernel/fork.c` lets `perfmon_capable()` through.
+const CAPABILITIES_TO_LOOK: u64 = 1 << 21 | 1 << 38; // CAP_SYS_ADMIN, CAP_PERFMON
+
+/// Gives up the capabilities with which the memory of other processes can be read.
+pub(crate) fn drop_capabilities_to_look() -> Result<()> {
+    // struct __user_cap_header_struct: version 3, this process. The data are two structs of
+    // effective, permitted and inheritable sets: the low halves, then the high ones.
+    let mut header: [u32; 2] = [0x2008_0522, 0];
+    let mut sets = [0_u32; 6];
+    let (head, data) =
+        (header.as_mut_ptr().expose_provenance(), sets.as_mut_ptr().expose_provenance());
+    // SAFETY: the kernel reads the header, may write the version into it, and writes 24 bytes.
+    unsafe { call(nr::CAPGET, [head, data, 0, 0, 0, 0]) }?;
+    let kept = !CAPABILITIES_TO_LOOK;
+    for (at, set) in sets.iter_mut().enumerate() {
+        *set &= if at < 3 { kept as u32 } else { (kept >> 32) as u32 };
+    }
+    // SAFETY: the kernel reads the header and 24 bytes.
+    unsafe { call(nr::CAPSET, [head, data, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// What is known of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: (u32, u32),
-    inode: u64,
+pub(crate) struct Stat {
+    /// Its device and inode: two files are the same if these are.
+    pub(crate) identity: ((u32, u32), u64),
+    /// How many names it has.
+    pub(crate) names: u32,
 }
 
 const AT_EMPTY_PATH: usize = 0x1000;
 
-/// The identity of the file at a path, or of the descriptor when the path is empty.
-pub(crate) fn identity(dir: Fd, path: *const u8) -> Result<Identity> {
-    const STATX_INO: usize = 0x100;
+/// What is known of the file at a path, or of the descriptor when the path is empty.
+pub(crate) fn stat(dir: Fd, path: *const u8) -> Result<Stat> {
+    const STATX_NLINK_INO: usize = 0x104;
     #[repr(C)]
     struct Statx {
-        head: [u32; 8],
+        head: [u32; 4],
+        names: u32,
+        owners: [u32; 3],
         inode: u64,
         middle: [u64; 12],
         device: (u32, u32),
@@ -567,12 +599,13 @@ pub(crate) fn identity(dir: Fd, path: *const u8) -> Result<Identity> {
     }
     const _: () = assert!(size_of::<Statx>() == 256);
     const _: () = assert!(core::mem::offset_of!(Statx, device) == 136);
-    let mut stat = Statx { head: [0; 8], inode: 0, middle: [0; 12], device: (0, 0), tail: [0; 14] };
+    // SAFETY: integers only, for which zero is a value.
+    let mut stat: Statx = unsafe { core::mem::zeroed() };
     let out = ptr::from_mut(&mut stat).expose_provenance();
     let path = path.expose_provenance();
     // SAFETY: the callers' paths are strings with a NUL, and the kernel writes one struct statx.
-    unsafe { call(nr::STATX, [dir as usize, path, AT_EMPTY_PATH, STATX_INO, out, 0]) }?;
-    Ok(Identity { device: stat.device, inode: stat.inode })
+    unsafe { call(nr::STATX, [dir as usize, path, AT_EMPTY_PATH, STATX_NLINK_INO, out, 0]) }?;
+    Ok(Stat { identity: (stat.device, stat.inode), names: stat.names })
 }
 
 /// Executes the file behind a descriptor. Returns only on failure.

@@ -2,5 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod cost;
+mod limits;
+mod memfd;
+mod refusal;
+mod roles;
+mod scope;
+mod script;
 mod status;
+mod streams;
+mod supervisor;
 mod support;
+mod tree;

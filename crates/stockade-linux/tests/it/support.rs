@@ -1,18 +1,40 @@
 //! What the tests share: specifications, reading to the end, and looking for marked processes.
 
 use std::ffi::CString;
-use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use stockade_linux::{Rlimits, Spec, Stdin, signal_scope};
+use stockade_linux::{Ended, Rlimits, Running, Spec, Stdin, signal_scope};
+
+/// Whether a run gets the Landlock scope. Every promise about trees is tested with and without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Closed,
+    Open,
+}
+
+impl Scope {
+    pub(crate) const BOTH: [Self; 2] = [Self::Closed, Self::Open];
+
+    pub(crate) fn apply(self, spec: Spec) -> Spec {
+        match self {
+            Self::Closed => spec,
+            Self::Open => Spec { signal_scope: None, ..spec },
+        }
+    }
+}
 
 /// A specification for a program and its arguments, in `/`, with a plain environment.
 pub(crate) fn spec(program: &str, args: &[&str]) -> Spec {
-    let argv = std::iter::once(program).chain(args.iter().copied());
+    let words = std::iter::once(program).chain(args.iter().copied());
     Spec {
         program: opened(program),
         script: None,
-        argv: argv.map(text).collect(),
+        argv: words.map(text).collect(),
         env: vec![text("PATH=/usr/bin:/bin")],
         cwd: opened("/"),
         stdin: Stdin::Empty,
@@ -33,4 +55,93 @@ pub(crate) fn text(text: &str) -> CString {
 
 pub(crate) fn opened(path: &str) -> OwnedFd {
     File::open(path).unwrap().into()
+}
+
+/// Another program, started without Stockade: the control half of a test, or a helper.
+#[expect(clippy::disallowed_methods, reason = "tests compare with a bare spawn")]
+pub(crate) fn bare(program: &str) -> Command {
+    Command::new(program)
+}
+
+/// Waits for the end and gives all that was written, standard output and error.
+pub(crate) fn finish(run: &mut Running) -> (Ended, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    loop {
+        let ended = run.try_ended().unwrap();
+        drain(run.stdout(), &mut out);
+        drain(run.stderr(), &mut err);
+        if let Some(ended) = ended {
+            return (ended, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn drain(from: BorrowedFd<'_>, into: &mut Vec<u8>) {
+    let mut file = File::from(from.try_clone_to_owned().unwrap());
+    if let Err(error) = file.read_to_end(into) {
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A mark in the environment by which the processes of one run are found.
+#[derive(Debug)]
+pub(crate) struct Mark(String);
+
+impl Mark {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(format!("STOCKADE_TEST_MARK={}-{next}.", std::process::id()))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The specification, marked.
+    pub(crate) fn on(&self, mut spec: Spec) -> Spec {
+        spec.env.push(text(&self.0));
+        spec
+    }
+
+    /// The living processes that carry the mark.
+    pub(crate) fn found(&self) -> Vec<i32> {
+        let entries = fs::read_dir("/proc").unwrap();
+        let names = entries.filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+        let pids = names.filter_map(|name| name.parse().ok());
+        pids.filter(|pid: &i32| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.split(|byte| *byte == 0).any(|entry| entry == self.0.as_bytes())
+        })
+        .collect()
+    }
+
+    /// Waits until at least this many are there.
+    pub(crate) fn await_found(&self, count: usize) {
+        assert!(
+            within(Duration::from_secs(5), || self.found().len() >= count),
+            "{count} processes with {} should be there: {:?}",
+            self.0,
+            self.found()
+        );
+    }
+}
+
+/// Whether the condition comes true in time.
+pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

@@ -1,0 +1,107 @@
+//! The keeper's tables against libc's, and its readers against real files.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+
+use super::proclist::{NumberedEntries, Numbers, Path};
+use super::step::Step;
+use super::sys::{AT_FDCWD, nr};
+
+#[test]
+fn system_call_numbers_are_those_of_libc() {
+    let pairs = [
+        (nr::READ, libc::SYS_read),
+        (nr::WRITE, libc::SYS_write),
+        (nr::CLOSE, libc::SYS_close),
+        (nr::MMAP, libc::SYS_mmap),
+        (nr::RT_SIGACTION, libc::SYS_rt_sigaction),
+        (nr::RT_SIGPROCMASK, libc::SYS_rt_sigprocmask),
+        (nr::PREAD64, libc::SYS_pread64),
+        (nr::GETPID, libc::SYS_getpid),
+        (nr::SENDMSG, libc::SYS_sendmsg),
+        (nr::RECVMSG, libc::SYS_recvmsg),
+        (nr::CLONE, libc::SYS_clone),
+        (nr::EXECVE, libc::SYS_execve),
+        (nr::WAIT4, libc::SYS_wait4),
+        (nr::KILL, libc::SYS_kill),
+        (nr::FCHDIR, libc::SYS_fchdir),
+        (nr::UMASK, libc::SYS_umask),
+        (nr::GETRUSAGE, libc::SYS_getrusage),
+        (nr::GETPPID, libc::SYS_getppid),
+        (nr::SETSID, libc::SYS_setsid),
+        (nr::GETPGID, libc::SYS_getpgid),
+        (nr::CAPGET, libc::SYS_capget),
+        (nr::CAPSET, libc::SYS_capset),
+        (nr::RT_SIGTIMEDWAIT, libc::SYS_rt_sigtimedwait),
+        (nr::PRCTL, libc::SYS_prctl),
+        (nr::GETDENTS64, libc::SYS_getdents64),
+        (nr::CLOCK_GETTIME, libc::SYS_clock_gettime),
+        (nr::EXIT_GROUP, libc::SYS_exit_group),
+        (nr::OPENAT, libc::SYS_openat),
+        (nr::PPOLL, libc::SYS_ppoll),
+        (nr::SIGNALFD4, libc::SYS_signalfd4),
+        (nr::DUP3, libc::SYS_dup3),
+        (nr::PIPE2, libc::SYS_pipe2),
+        (nr::PRLIMIT64, libc::SYS_prlimit64),
+        (nr::EXECVEAT, libc::SYS_execveat),
+        (nr::STATX, libc::SYS_statx),
+        (nr::PIDFD_SEND_SIGNAL, libc::SYS_pidfd_send_signal),
+        (nr::CLOSE_RANGE, libc::SYS_close_range),
+        (nr::LANDLOCK_RESTRICT_SELF, libc::SYS_landlock_restrict_self),
+    ];
+    for (ours, theirs) in pairs {
+        assert_eq!(i64::try_from(ours), Ok(theirs));
+    }
+}
+
+#[test]
+fn numbers_are_read_across_the_edge_of_the_buffer() {
+    let expected: Vec<i32> = (1..2000).map(|n| n * 997).collect();
+    let text: String = expected.iter().map(|n| format!("{n} ")).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, text).unwrap();
+    let numbers = Numbers::of(file.as_file().as_raw_fd());
+    assert!(numbers.eq(expected));
+}
+
+#[test]
+fn an_empty_list_has_no_numbers() {
+    let file = tempfile::tempfile().unwrap();
+    assert_eq!(Numbers::of(file.as_raw_fd()).next(), None);
+}
+
+#[test]
+fn entries_with_other_names_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["7", "42", "x", "123456"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let dir = File::open(folder.path()).unwrap();
+    let mut found: Vec<_> = NumberedEntries::of(dir.as_raw_fd()).collect();
+    found.sort_unstable();
+    assert_eq!(found, [7, 42, 123_456]);
+}
+
+#[test]
+fn a_path_of_numbers_opens_the_file() {
+    let own = i32::try_from(std::process::id()).unwrap();
+    let path = Path::new().text("/proc/").number(own).text("/stat");
+    let fd = path.open(AT_FDCWD).unwrap();
+    assert_eq!(
+        fs::read_link(format!("/proc/self/fd/{fd}")).unwrap().to_str(),
+        Some(format!("/proc/{own}/stat").as_str())
+    );
+    super::sys::close(fd);
+    assert!(Path::new().text("/proc/").number(0).open(AT_FDCWD).is_err());
+}
+
+#[test]
+fn every_step_has_a_number_of_its_own() {
+    for number in 0..200 {
+        if let Some(step) = Step::from_number(number) {
+            assert_eq!(step.number(), number);
+        }
+    }
+    assert_eq!(Step::from_number(Step::Execute.number()), Some(Step::Execute));
+    assert_eq!(Step::from_number(Step::Execute.number() + 1), None);
+}

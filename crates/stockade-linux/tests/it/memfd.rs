@@ -1,0 +1,36 @@
+//! Where memory files cannot be executed, the keeper is a file without a name.
+
+use crate::roles::{command, said};
+use crate::support::{bare, is_root};
+
+#[test]
+fn the_keeper_is_a_memory_file() {
+    if !is_root() {
+        // The link of a non-dumpable process can be read by root alone.
+        return;
+    }
+    let output = command("keeper-image").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(said(&text, "image").starts_with("/memfd:stockade-keeper"), "{text}");
+}
+
+#[test]
+fn the_keeper_is_a_file_where_memory_files_are_not_executable() {
+    if !is_root() {
+        return;
+    }
+    // The setting belongs to the PID namespace, so the machine's own stays.
+    let role = command("keeper-image");
+    let mut boxed = bare("unshare");
+    boxed.args(["--pid", "--fork", "--mount-proc", "sh", "-c"]);
+    boxed.arg("echo 2 > /proc/sys/vm/memfd_noexec && exec \"$@\"").arg("sh");
+    boxed.arg(role.get_program()).args(role.get_args());
+    for (name, value) in role.get_envs() {
+        boxed.env(name, value.unwrap());
+    }
+    let output = boxed.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said(&text, "image").contains(".stockade-keeper-"), "{text}");
+    assert_eq!(said(&text, "survivors"), "0");
+}

@@ -1,0 +1,164 @@
+//! This test binary as another program: a supervisor to kill, a comet, a host with much memory.
+//!
+//! `plays_a_role_when_asked` is a test that does nothing, unless the variable names a role.
+
+use std::io::{Write, stdout};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use stockade_linux::{Spec, start};
+
+use crate::support::{Mark, bare, shell, spec, text};
+
+const ROLE: &str = "STOCKADE_TEST_ROLE";
+const ARGS: [&str; 4] =
+    ["--exact", "roles::plays_a_role_when_asked", "--nocapture", "--test-threads=1"];
+
+/// This test binary in a role, as a command.
+pub(crate) fn command(role: &str) -> Command {
+    let mut command = bare(env::current_exe().unwrap().to_str().unwrap());
+    command.args(ARGS).env(ROLE, role);
+    command
+}
+
+/// This test binary in a role, as a program to run in a box.
+pub(crate) fn payload(role: &str) -> Spec {
+    let mut spec = spec(env::current_exe().unwrap().to_str().unwrap(), &ARGS);
+    spec.env.push(text(&format!("{ROLE}={role}")));
+    spec
+}
+
+#[test]
+fn plays_a_role_when_asked() {
+    match env::var(ROLE).as_deref() {
+        Err(_) => {}
+        Ok("comet") => comet(),
+        Ok("thread-children") => thread_children(),
+        Ok("supervisor") => supervisor(),
+        Ok("forking-supervisor") => forking_supervisor(),
+        Ok("costs") => costs(),
+        Ok("descriptors") => descriptors(),
+        Ok("keeper-image") => keeper_image(),
+        Ok(other) => panic!("there is no role {other}"),
+    }
+}
+
+/// A value that only the parent and the role know of.
+pub(crate) fn say(name: &str, value: impl std::fmt::Display) {
+    writeln!(stdout(), "\n{name}={value}").unwrap();
+}
+
+/// What a role said.
+pub(crate) fn said<'a>(output: &'a str, name: &str) -> &'a str {
+    let mut lines = output.lines().filter_map(|line| line.split_once('='));
+    lines.find(|(key, _)| *key == name).unwrap().1
+}
+
+/// Forks and exits for ever, each time in a new session, so that no group holds two of them.
+fn comet() {
+    loop {
+        // SAFETY: the child of this one call only forks, opens a session and exits, all of which
+        // are allowed after a fork in a threaded process.
+        match unsafe { libc::fork() } {
+            0 => {
+                // SAFETY: setsid takes no memory.
+                let _leader = unsafe { libc::setsid() };
+            }
+            // SAFETY: _exit runs no destructor and no handler.
+            _ => unsafe { libc::_exit(0) },
+        }
+    }
+}
+
+/// Has children that another thread than the main one has made.
+fn thread_children() {
+    let children = thread::spawn(|| {
+        let sleep = |_| bare("/bin/sleep").arg("1000").spawn().unwrap();
+        let children: Vec<_> = (0..30).map(sleep).collect();
+        thread::sleep(Duration::from_secs(1000));
+        children
+    });
+    children.join().unwrap();
+}
+
+/// Holds a program with a tree of several kinds, until it is killed.
+fn supervisor() {
+    let mark = env::var("STOCKADE_TEST_TREE").unwrap();
+    let mut spec = shell(
+        "sleep 1000 & setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &); wait",
+    );
+    spec.env.push(text(&mark));
+    let run = start(spec).unwrap();
+    say("pid", run.pid());
+    thread::sleep(Duration::from_secs(1000));
+    drop(run);
+}
+
+/// Holds a program, and has a copy of itself that holds the same descriptors.
+fn forking_supervisor() {
+    let mark = env::var("STOCKADE_TEST_TREE").unwrap();
+    let mut spec = shell("sleep 1000");
+    spec.env.push(text(&mark));
+    let run = start(spec).unwrap();
+    // SAFETY: the child only sleeps, which is allowed after a fork in a threaded process.
+    match unsafe { libc::fork() } {
+        0 => loop {
+            // SAFETY: pause takes no memory.
+            let _interrupted = unsafe { libc::pause() };
+        },
+        copy => say("copy", copy),
+    }
+    thread::sleep(Duration::from_secs(1000));
+    drop(run);
+}
+
+/// Measures starts, from the call to the end of `true`, with as many bytes resident as asked.
+fn costs() {
+    let resident: usize = env::var("STOCKADE_TEST_RESIDENT").unwrap().parse().unwrap();
+    let ballast = vec![1_u8; resident];
+    let mut times: Vec<_> = (0..25)
+        .map(|_| {
+            let begin = Instant::now();
+            start(spec("/bin/true", &[])).unwrap().wait().unwrap();
+            begin.elapsed()
+        })
+        .skip(5)
+        .collect();
+    assert!(ballast.iter().step_by(4096).all(|byte| *byte == 1));
+    times.sort();
+    say("median_us", times[times.len() / 2].as_micros());
+}
+
+/// Counts its descriptors before and after many runs, good and bad.
+fn descriptors() {
+    let count = || fs::read_dir("/proc/self/fd").unwrap().count();
+    start(spec("/bin/true", &[])).unwrap().wait().unwrap();
+    let before = count();
+    for number in 0..200 {
+        match number % 4 {
+            0 => drop(start(shell("sleep 1000")).unwrap()),
+            1 => drop(start(spec("/etc/passwd", &[])).unwrap_err()),
+            _ => drop(start(spec("/bin/true", &[])).unwrap().wait().unwrap()),
+        }
+    }
+    say("before", before);
+    say("after", count());
+    say("zombies", zombies());
+}
+
+fn zombies() -> usize {
+    let children = fs::read_to_string("/proc/thread-self/children").unwrap();
+    children.split_whitespace().count()
+}
+
+/// Says what file the keeper was executed from.
+fn keeper_image() {
+    let mark = Mark::new();
+    let mut run = start(mark.on(shell("sleep 1000"))).unwrap();
+    let exe = fs::read_link(format!("/proc/{}/exe", run.keeper_pid())).unwrap();
+    say("image", exe.display());
+    run.kill().unwrap();
+    let ended = run.wait().unwrap();
+    say("survivors", ended.survivors);
+}
