@@ -5,11 +5,7 @@
 //! tests. Rows are measured in turn, round by round, so that a slow moment hits all of them.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set up its project must stop")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-#![expect(
-    clippy::indexing_slicing,
-    clippy::type_complexity,
-    reason = "fixed tables of a few rows"
-)]
+#![expect(clippy::indexing_slicing, clippy::type_complexity, reason = "fixed tables of a few rows")]
 #![expect(clippy::disallowed_methods, reason = "the bare spawn is what we compare with")]
 
 use std::fmt::Write as _;

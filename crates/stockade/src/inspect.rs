@@ -117,7 +117,7 @@ impl Inspector<'_> {
         let program = self.programs.find(&spelled, view, self.settings, self.knowledge.names());
         let names = command::names_of(&spelled, &program);
         let mut readings = Vec::new();
-        for name in &names {
+        for name in known_names(&program, &names) {
             match self.knowledge.read(name, &words) {
                 Ok(Some(reading)) if !readings.contains(&reading) => readings.push(reading),
                 Ok(_) => {}
@@ -133,6 +133,17 @@ impl Inspector<'_> {
             }
         }
         Command::new(words, via, program, names, readings)
+    }
+}
+
+/// The names to ask the knowledge base about. A script of the project is not `watch` or `install`
+/// because it is called so; a denied name stays denied all the same.
+fn known_names<'n>(program: &'n Result<Program, NoProgram>, names: &'n [String]) -> &'n [String] {
+    match program {
+        Ok(program) if program.place == Place::Root && program.script.is_some() => {
+            &program.identities
+        }
+        Ok(_) | Err(_) => names,
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Program {
     pub real: PathBuf,
     /// Every name that it goes by: as written, through links, and by identity.
     pub names: Vec<String>,
+    /// Those names that are its by identity: the same file as a well-known program, or a copy.
+    pub identities: Vec<String>,
     /// Where it lives.
     pub place: Place,
     /// For a script, the words of its `#!` line; empty if that names nothing.
@@ -101,18 +103,20 @@ impl Programs {
         let place = place_of(&real, &stat, view, settings);
         let mut names = names_on_the_way(spelled, &found_at, &real, view);
         let identity = Identity::of(&stat);
+        let mut identities = Vec::new();
         if place == Place::System {
             let denied = self.denied.get_or_init(|| system_files(settings, settings.deny.iter()));
-            names.extend(denied.get(&identity).into_iter().flatten().cloned());
+            identities.extend(denied.get(&identity).into_iter().flatten().cloned());
         } else {
             let known = self.known.get_or_init(|| Known::gather(settings, known_names));
-            names.extend(known.by_identity.get(&identity).into_iter().flatten().cloned());
-            names.extend(self.names_by_content(known, handle.as_fd(), &stat));
+            identities.extend(known.by_identity.get(&identity).into_iter().flatten().cloned());
+            identities.extend(self.names_by_content(known, handle.as_fd(), &stat));
         }
+        names.extend(identities.iter().cloned());
         names.sort_unstable();
         names.dedup();
         let script = shebang(handle.as_fd());
-        Ok(Program { handle, found_at, real, names, place, script })
+        Ok(Program { handle, found_at, real, names, identities, place, script })
     }
 
     /// The names of well-known programs of which this file is a copy.
