@@ -156,6 +156,11 @@ struct WireFinding<'a> {
 struct WireCommand {
     argv: Vec<String>,
     dynamic: bool,
+    /// What a command reads, writes and reaches is not worked out for plain argument vectors.
+    span: Option<[usize; 2]>,
+    reads: Option<Vec<String>>,
+    writes: Option<Vec<String>>,
+    hosts: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -178,6 +183,10 @@ impl<'a> Wire<'a> {
         let command = |words: &Vec<std::ffi::OsString>| WireCommand {
             argv: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             dynamic: false,
+            span: None,
+            reads: None,
+            writes: None,
+            hosts: None,
         };
         Self {
             decision: ruling.decision,

@@ -57,12 +57,16 @@ struct Ran {
 
 impl Ran {
     fn new(case: Case, stockade: &Stockade) -> Self {
-        let Case { label, call, expected } = case;
+        let Case { label, call, expected, prints } = case;
         let report = stockade.run(call);
+        let printed =
+            report.outcome().map(|outcome| String::from_utf8_lossy(&outcome.stdout.bytes));
+        let prints_as_expected =
+            prints.is_none_or(|prints| printed.is_some_and(|printed| prints(&printed)));
         Self {
             label,
             expected: expected.to_string(),
-            as_expected: expected.is_met_by(&report),
+            as_expected: expected.is_met_by(&report) && prints_as_expected,
             report,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use stockade::gate::Examiner;
-use stockade::guarantee::Guarantee;
+use stockade::guarantee::{Guarantee, Kept};
 use stockade::inspect::Root;
 use stockade::policy::{LoadError, PolicyFiles};
 use stockade::stockade::{OpenError, default_journal};
@@ -62,9 +62,8 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
         (Guarantee::Reads, !common.read.is_empty()),
         (Guarantee::Network, common.net.is_some()),
     ];
-    policy
-        .require
-        .extend(asked.into_iter().filter(|(_, asked)| *asked).map(|(guarantee, _)| guarantee));
+    let asked = asked.into_iter().filter(|(_, asked)| *asked);
+    policy.require.extend(asked.map(|(guarantee, _)| (guarantee, Kept::Full)));
     if !only.is_empty() {
         policy.settings.only =
             Some(only.iter().map(|name| name.trim().to_owned()).collect::<BTreeSet<_>>());

@@ -1,9 +1,9 @@
 //! What a run may touch and use, as data: the policy's answer, before any tier is asked.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::guarantee::Guarantee;
+use crate::guarantee::{Guarantee, Kept};
 use crate::limits::Limits;
 
 /// The confinement of one run.
@@ -13,6 +13,6 @@ pub struct Confinement {
     pub limits: Limits,
     /// The whole environment of the run but `HOME` and `TMPDIR`, which are its scratch folder.
     pub environment: Vec<(OsString, OsString)>,
-    /// The guarantees without which the call must not run.
-    pub require: BTreeSet<Guarantee>,
+    /// The guarantees without which the call must not run, and how well each has to be kept.
+    pub require: BTreeMap<Guarantee, Kept>,
 }

@@ -93,6 +93,19 @@ pub enum Kept {
     Full,
 }
 
+impl Kept {
+    /// The name in the report and in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Lost => "lost",
+            Self::Detected => "detected",
+            Self::Partial => "partial",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// One line of the report's `enforcement`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Enforced {

@@ -33,22 +33,23 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod call;
-pub mod confine;
-pub mod gate;
-pub mod guarantee;
-pub mod inspect;
-pub mod journal;
-pub mod knowledge;
-pub mod launch;
+// The order is that of the flow: a module uses only those before it, which a test holds.
 pub mod limits;
-pub mod outcome;
-pub mod output;
-pub mod plan;
+pub mod call;
+pub mod knowledge;
+pub mod inspect;
+pub mod guarantee;
+pub mod confine;
+pub mod tier;
+pub mod journal;
 pub mod policy;
+pub mod output;
+pub mod outcome;
+pub mod gate;
+pub mod plan;
+pub mod launch;
 pub mod report;
 pub mod stockade;
-pub mod tier;
 
 pub use call::ToolCall;
 pub use policy::Policy;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::confine::Confinement;
 use crate::gate::{Permit, Prepared};
-use crate::guarantee::Kept;
+use crate::guarantee::{Enforced, Kept};
 use crate::outcome::Failure;
 use crate::tier::{Description, Machine, Tier};
 
@@ -86,18 +86,20 @@ pub fn describe(
         Failure::new("plan", format!("the tier {tier} is not in this version of Stockade"))
             .remedy("use the tier process, and read in its enforcement what that does not keep")
     })?;
-    let required = |one: &&crate::guarantee::Enforced| confinement.require.contains(&one.guarantee);
-    let broken = description.enforcement.iter().filter(required).find(|one| one.kept == Kept::None);
+    let falls_short = |one: &&Enforced| {
+        confinement.require.get(&one.guarantee).is_some_and(|required| one.kept < *required)
+    };
+    let broken = description.enforcement.iter().find(falls_short);
     match broken {
         None => Ok(description),
         Some(one) => {
             let why = one.note.as_deref().unwrap_or("nothing keeps it here");
-            let message = format!(
-                "{} is required, and the tier {tier} does not keep it: {why}",
-                one.guarantee
-            );
+            let kept =
+                if one.kept == Kept::None { "does not keep it" } else { "keeps it only in part" };
+            let message =
+                format!("{} is required, and the tier {tier} {kept}: {why}", one.guarantee);
             let mut failure = Failure::new("plan", message)
-                .remedy("choose a tier that keeps it, or take it off box.require in the policy");
+                .remedy("choose a tier that keeps it, or lower it in the policy: box.require");
             failure.guarantee = Some(one.guarantee.to_string());
             Err(failure)
         }

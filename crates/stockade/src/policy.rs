@@ -4,12 +4,12 @@ pub mod decision;
 mod file;
 mod load;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub use decision::{By, Decision, Ruling};
 pub use load::{LoadError, PolicyFiles};
 
-use crate::guarantee::Guarantee;
+use crate::guarantee::{Guarantee, Kept};
 use crate::inspect::{Axis, Finding, Settings, Weight};
 use crate::journal::Durability;
 use crate::limits::Limits;
@@ -28,11 +28,11 @@ pub struct Policy {
     pub limits: Limits,
     /// The variables of the environment besides `PATH`, `HOME` and `TMPDIR`.
     pub environment: Vec<Variable>,
-    /// Guarantees without which nothing runs.
-    pub require: BTreeSet<Guarantee>,
+    /// Guarantees without which nothing runs, and how well each has to be kept.
+    pub require: BTreeMap<Guarantee, Kept>,
     /// When the journal reaches the disk.
     pub durability: Durability,
-    /// Where a listed name comes from, for those that are not shipped.
+    /// Where a denied name comes from, for those that are not shipped.
     pub sources: BTreeMap<String, String>,
 }
 
@@ -65,10 +65,10 @@ impl Policy {
             limits: Limits::EXEC,
             environment: inherited.to_vec(),
             require: [
-                Guarantee::Processes,
-                Guarantee::Limits,
-                Guarantee::Output,
-                Guarantee::Environment,
+                (Guarantee::Processes, Kept::Partial),
+                (Guarantee::Limits, Kept::Full),
+                (Guarantee::Output, Kept::Full),
+                (Guarantee::Environment, Kept::Partial),
             ]
             .into(),
             durability: Durability::default(),

@@ -71,14 +71,15 @@ impl Stockade {
                 guarantee: failure.guarantee.clone(),
             }),
         };
-        match self.gate.journal().append(&event) {
-            Ok(_) => result,
+        let recorded = self.gate.journal().append(&event);
+        result.map(|mut outcome| {
             // It ran, but what happened is on no record: the caller has to know.
-            Err(error) => Err(Failure::new(
-                "record the outcome",
-                format!("the call ran, but could not {}", chain(&error)),
-            )),
-        }
+            let unrecorded = recorded.err().map(|error| chain(&error));
+            outcome.notes.extend(
+                unrecorded.map(|why| format!("the outcome is not recorded: could not {why}")),
+            );
+            outcome
+        })
     }
 }
 

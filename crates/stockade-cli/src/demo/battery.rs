@@ -15,6 +15,8 @@ pub(crate) struct Case {
     pub(crate) label: &'static str,
     pub(crate) call: ToolCall,
     pub(crate) expected: Expected,
+    /// What the program has to have printed, where that is the point.
+    pub(crate) prints: Option<fn(&str) -> bool>,
 }
 
 /// How a call comes out.
@@ -89,11 +91,11 @@ pub(crate) fn cases(project: &Project) -> Vec<Case> {
 }
 
 fn exec(label: &'static str, expected: Expected, argv: &[&str]) -> Case {
-    Case { label, call: ToolCall::exec(argv.iter().copied()), expected }
+    Case { label, call: ToolCall::exec(argv.iter().copied()), expected, prints: None }
 }
 
 fn line(label: &'static str, expected: Expected, text: &str) -> Case {
-    Case { label, call: ToolCall::line(text), expected }
+    Case { label, call: ToolCall::line(text), expected, prints: None }
 }
 
 fn seed() -> Vec<Case> {
@@ -182,11 +184,13 @@ fn paths(project: &Project) -> Vec<Case> {
             label: "a working folder outside",
             call: ToolCall::exec(["ls"]).in_folder("/etc"),
             expected: Denied("path"),
+            prints: None,
         },
         Case {
             label: "a working folder inside",
             call: ToolCall::exec(["ls"]).in_folder("src"),
             expected: Ok,
+            prints: None,
         },
     ]
 }
@@ -210,6 +214,16 @@ fn runs() -> Vec<Case> {
         exec("no words at all", Denied("call"), &[]),
         exec("a NUL byte", Denied("call"), &["echo", "a\0b"]),
         exec("a background process is not waited for", Ok, &["bin/daemon"]),
-        exec("the environment is not inherited", Ok, &["bin/look"]),
+        Case {
+            prints: Some(only_listed_variables),
+            ..exec("the environment is not inherited", Ok, &["env"])
+        },
     ]
+}
+
+/// Whether `env` saw the listed variables and none else.
+fn only_listed_variables(printed: &str) -> bool {
+    let listed = ["PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TERM"];
+    let mut names = printed.lines().map(|line| line.split('=').next().unwrap_or_default());
+    !printed.is_empty() && names.all(|name| listed.contains(&name))
 }

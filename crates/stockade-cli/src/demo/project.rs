@@ -27,7 +27,6 @@ impl Project {
         fs::write(project.sibling().join("secret.txt"), "secret\n")?;
         script(&root.join("bin/hello"), "#!/bin/sh\necho hello from a program of the project\n")?;
         script(&root.join("bin/daemon"), "#!/bin/sh\nsetsid sleep 600 &\necho started\n")?;
-        script(&root.join("bin/look"), "#!/bin/sh\necho \"secret=$STOCKADE_DEMO_SECRET\"\n")?;
         symlink("/etc/passwd", root.join("innocent.txt"))?;
         if let Some(rm) = system_program("rm") {
             symlink(&rm, root.join("bin/tidy"))?;

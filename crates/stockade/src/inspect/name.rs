@@ -109,9 +109,7 @@ fn finding(
 fn alternative_to(name: &str) -> String {
     match name {
         "rm" => "leave the file, or ask the person to delete it",
-        "curl" | "wget" | "nc" | "ncat" | "telnet" => {
-            "there is no network for this call; ask the person to fetch what is needed"
-        }
+        "curl" | "wget" | "nc" | "ncat" | "telnet" => "ask the person to fetch what is needed",
         "chmod" => "run a script through its interpreter: bash FILE, python3 FILE",
         "base64" => "read and write files as they are",
         "kill" | "pkill" => "processes of a call end with it; there is nothing to kill",

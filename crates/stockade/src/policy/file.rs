@@ -19,8 +19,8 @@ pub(super) struct PolicyFile {
     pub(super) journal: JournalTable,
 }
 
-/// A list of names, each with its place in the file.
-pub(super) type Names = Option<Vec<Spanned<String>>>;
+/// A list of names; it and each of them with its place in the file.
+pub(super) type Names = Option<Spanned<Vec<Spanned<String>>>>;
 /// A text with its place in the file.
 pub(super) type Text = Option<Spanned<String>>;
 
@@ -53,7 +53,7 @@ pub(super) struct BoxTable {
     pub(super) require: Names,
 }
 
-/// `[limits]`: sizes and times as text, `none` for no limit.
+/// `[limits]`: sizes and times as text; `none` for no limit on cpu, memory and file size.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {

@@ -2,7 +2,7 @@
 //!
 //! A file that does not load is an error, never a default.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use std::str::FromStr;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use toml::Spanned;
 
-use super::file::{ExecTable, LimitsTable, PolicyFile, Text};
+use super::file::{ExecTable, LimitsTable, Names, PolicyFile, Text};
 use super::{Policy, Profile, Variable};
-use crate::guarantee::Guarantee;
+use crate::guarantee::{Guarantee, Kept};
 use crate::journal::Durability;
 use crate::limits::{ByteCount, Limits, parse_duration};
 use crate::tier::Tier;
@@ -158,7 +158,7 @@ impl Source {
         let file = self.parse()?;
         self.apply_exec(&file.exec, policy)?;
         if let Some(names) = &file.shell.only {
-            policy.settings.only = Some(self.note_names(names, policy));
+            policy.settings.only = Some(plain(names));
         }
         if let Some(tier) = &file.boxed.tier {
             policy.tier =
@@ -191,13 +191,14 @@ impl Source {
                 self.value(profile, |text| Profile::from_str(text).map_err(|e| e.to_string()))?;
         }
         if let Some(names) = &exec.deny {
-            policy.settings.deny = self.note_names(names, policy);
+            self.note_sources(names, policy);
+            policy.settings.deny = plain(names);
         }
         if let Some(names) = &exec.interpreters {
-            policy.settings.interpreters = self.note_names(names, policy);
+            policy.settings.interpreters = plain(names);
         }
         if let Some(names) = &exec.data {
-            policy.settings.data = self.note_names(names, policy);
+            policy.settings.data = plain(names);
         }
         let settings = &mut policy.settings;
         for (names, paths) in [
@@ -206,7 +207,8 @@ impl Source {
             (&exec.outside, &mut settings.outside),
         ] {
             if let Some(names) = names {
-                *paths = names.iter().map(|name| self.path(name)).collect::<Result<_, _>>()?;
+                *paths =
+                    names.get_ref().iter().map(|name| self.path(name)).collect::<Result<_, _>>()?;
             }
         }
         Ok(())
@@ -217,8 +219,7 @@ impl Source {
         let file = self.parse()?;
         let strict = |text: &Spanned<String>| text.get_ref() == "strict";
         let profile = file.exec.profile.as_ref().filter(|text| !strict(text));
-        let list =
-            |names: &Option<Vec<Spanned<String>>>| names.as_ref().map(|names| span_of(names));
+        let list = |names: &Names| names.as_ref().map(Spanned::span);
         let loosening = [
             ("exec.profile", profile.map(Spanned::span)),
             ("exec.folders", list(&file.exec.folders)),
@@ -241,16 +242,23 @@ impl Source {
         if profile.is_none() && file.exec.profile.is_some() {
             policy.profile = Profile::Strict;
         }
-        let deny = self.note_names(file.exec.deny.as_deref().unwrap_or_default(), policy);
-        policy.settings.deny.extend(deny);
-        let more = self.note_names(file.exec.interpreters.as_deref().unwrap_or_default(), policy);
-        policy.settings.interpreters.extend(more);
+        if let Some(names) = &file.exec.deny {
+            self.note_sources(names, policy);
+            policy.settings.deny.extend(plain(names));
+        }
+        if let Some(names) = &file.exec.interpreters {
+            policy.settings.interpreters.extend(plain(names));
+        }
         if let (Some(names), Some(only)) = (&file.shell.only, &mut policy.settings.only) {
-            let wanted: BTreeSet<&String> = names.iter().map(Spanned::get_ref).collect();
+            let wanted = plain(names);
             only.retain(|name| wanted.contains(name));
         }
-        let require = self.guarantees(file.boxed.require.as_deref().unwrap_or_default())?;
-        policy.require.extend(require);
+        if let Some(names) = &file.boxed.require {
+            for (guarantee, kept) in self.guarantees(names)? {
+                let required = policy.require.entry(guarantee).or_insert(kept);
+                *required = kept.max(*required);
+            }
+        }
         let asked = self.limits(&file.limits, &policy.limits)?;
         policy.limits = policy.limits.strictest(&asked);
         Ok(())
@@ -304,28 +312,43 @@ impl Source {
         })
     }
 
-    /// The names, whose places are remembered for the messages of refusals.
-    fn note_names(&self, names: &[Spanned<String>], policy: &mut Policy) -> BTreeSet<String> {
-        for name in names {
+    /// Remembers where denied names are written, for the messages of refusals.
+    fn note_sources(&self, names: &Spanned<Vec<Spanned<String>>>, policy: &mut Policy) {
+        for name in names.get_ref() {
             let place = format!("{}:{}", self.path.display(), self.line(&name.span()));
             policy.sources.insert(name.get_ref().clone(), place);
         }
-        names.iter().map(|name| name.get_ref().clone()).collect()
     }
 
-    fn variables(&self, names: &[Spanned<String>]) -> Result<Vec<Variable>, LoadError> {
+    fn variables(&self, names: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Variable>, LoadError> {
         let parse = |text: &str| {
             Variable::parse(text).ok_or_else(|| format!("{text:?} is neither NAME nor NAME=VALUE"))
         };
-        names.iter().map(|name| self.value(name, parse)).collect()
+        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
     }
 
-    fn guarantees(&self, names: &[Spanned<String>]) -> Result<BTreeSet<Guarantee>, LoadError> {
+    /// Reads `writes` (kept fully) and `writes:partial`.
+    fn guarantees(
+        &self,
+        names: &Spanned<Vec<Spanned<String>>>,
+    ) -> Result<BTreeMap<Guarantee, Kept>, LoadError> {
         let known = || Guarantee::ALL.map(Guarantee::name).join(", ");
         let parse = |text: &str| {
-            Guarantee::named(text).ok_or_else(|| format!("{text:?} is no guarantee: {}", known()))
+            let (name, kept) = match text.split_once(':') {
+                None => (text, Some(Kept::Full)),
+                Some((name, level)) => {
+                    let levels = [Kept::Full, Kept::Partial, Kept::Detected];
+                    (name, levels.into_iter().find(|kept| kept.name() == level))
+                }
+            };
+            let guarantee = Guarantee::named(name)
+                .ok_or_else(|| format!("{name:?} is no guarantee: {}", known()))?;
+            let kept = kept.ok_or_else(|| {
+                format!("{text:?}: write full, partial or detected after the colon")
+            })?;
+            Ok((guarantee, kept))
         };
-        names.iter().map(|name| self.value(name, parse)).collect()
+        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
     }
 
     fn path(&self, text: &Spanned<String>) -> Result<PathBuf, LoadError> {
@@ -356,6 +379,6 @@ impl Source {
     }
 }
 
-fn span_of(names: &[Spanned<String>]) -> Range<usize> {
-    names.first().map(Spanned::span).unwrap_or_default()
+fn plain(names: &Spanned<Vec<Spanned<String>>>) -> BTreeSet<String> {
+    names.get_ref().iter().map(|name| name.get_ref().clone()).collect()
 }
