@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::control::{Heard, Line, Patience};
 use crate::keeper::step::Step;
-use crate::keeper::wire::{kind, slot};
+use crate::keeper::wire::{Report, kind, slot};
 use crate::request;
 use crate::rlimits::Rlimits;
 use crate::running::Running;
@@ -34,7 +34,9 @@ pub struct Spec {
     pub stdin: Stdin,
     /// Limits of each process.
     pub rlimits: Rlimits,
-    /// How many processes of the tree may live at once, the program included.
+    /// How many processes of the tree may live at once, the program included. They are counted
+    /// every few milliseconds, so set [`Rlimits::processes`] too, which the kernel holds at each
+    /// fork, though not for root; for root the keeper runs before all ordinary processes.
     pub processes_max: Option<u32>,
     /// The scope that signals cannot leave, from [`signal_scope`](crate::signal_scope). With it
     /// the tree is also killed in one stroke, which no fork can outrun, and a program of root
@@ -138,18 +140,29 @@ fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> 
     Ok((ours, theirs))
 }
 
-/// Waits for the keeper's first word: the program's id and pidfd, or the step that failed.
+/// Waits until the program is executed: its id and pidfd, or the step that failed.
 fn hear_start(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
     let unclear = StartError { step: Step::HearKeeper, errno: Errno::PROTO };
-    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
-        Heard::Report(report, Some(pidfd)) if report.kind == kind::STARTED => {
-            Ok((Pid::from_raw(report.pid).ok_or(unclear)?, pidfd))
+    let (pid, pidfd) = match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+        Heard::Report(report, Some(pidfd)) if report.kind == kind::FORKED => {
+            (Pid::from_raw(report.pid).ok_or(unclear)?, pidfd)
         }
-        Heard::Report(report, _) if report.kind == kind::FAILED => Err(StartError {
-            step: Step::from_number(report.step).ok_or(unclear)?,
-            errno: Errno::from_raw_os_error(report.errno),
-        }),
-        Heard::Report(..) | Heard::Nothing => Err(unclear),
-        Heard::Closed => Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
+        Heard::Report(report, _) => return Err(failure(&report).unwrap_or(unclear)),
+        Heard::Nothing => return Err(unclear),
+        Heard::Closed => return Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
+    };
+    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+        Heard::Report(report, _) if report.kind != kind::STARTED => {
+            Err(failure(&report).unwrap_or(unclear))
+        }
+        // A keeper that is lost already may have been killed by the program, so that it counts as
+        // started; the next word on the line tells.
+        Heard::Report(..) | Heard::Nothing | Heard::Closed => Ok((pid, pidfd)),
     }
+}
+
+/// The failed step that a report tells of.
+fn failure(report: &Report) -> Option<StartError> {
+    let step = Step::from_number(report.step).filter(|_| report.kind == kind::FAILED)?;
+    Some(StartError { step, errno: Errno::from_raw_os_error(report.errno) })
 }

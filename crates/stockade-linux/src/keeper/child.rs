@@ -5,20 +5,24 @@
 use super::job::Job;
 use super::step::Step;
 use super::sys::{self, CLOSE_RANGE_CLOEXEC, Errno, Fd, Pid, pr, sig};
-use super::watch::{At, Failed};
-use super::wire::slot;
+use super::watch::{At, CONTROL, Failed};
+use super::wire::{Report, kind, slot};
 
 const FIRST_AFTER_STDERR: i32 = 3;
 
 /// Turns this process into the program. Returns only what went wrong.
-pub(crate) fn become_program_in_child(job: &Job, keeper: Pid) -> Failed {
-    match prepare_in_child(job, keeper) {
+pub(crate) fn become_program_in_child(job: &Job, keeper: Pid, nice: Option<isize>) -> Failed {
+    match prepare_in_child(job, keeper, nice) {
         Ok(()) => execute_in_child(job),
         Err(failed) => failed,
     }
 }
 
-fn prepare_in_child(job: &Job, keeper: Pid) -> Result<(), Failed> {
+fn prepare_in_child(job: &Job, keeper: Pid, nice: Option<isize>) -> Result<(), Failed> {
+    if let Some(nice) = nice {
+        sys::set_nice(nice).at(Step::LimitResources)?;
+    }
+    announce_in_child().at(Step::Announce)?;
     sys::setsid().at(Step::OpenSession)?;
     sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)?;
     if sys::getppid() != keeper {
@@ -44,6 +48,17 @@ fn prepare_in_child(job: &Job, keeper: Pid) -> Result<(), Failed> {
     }
     sys::unblock_signals().at(Step::ClearSignals)?;
     sys::close_from(FIRST_AFTER_STDERR, CLOSE_RANGE_CLOEXEC).at(Step::CloseDescriptors)
+}
+
+/// Gives the host a handle on this process, so that it can kill it even if the keeper is lost.
+///
+/// It is this process that sends it, before it executes anything: a program that could kill its
+/// keeper cannot be faster than the announcement.
+fn announce_in_child() -> sys::Result<()> {
+    let own = sys::getpid();
+    let pidfd = sys::pidfd_open(own)?;
+    let forked = Report { kind: kind::FORKED, pid: own, ..Report::default() };
+    sys::send(CONTROL, &forked, Some(pidfd))
 }
 
 /// Makes the directory the working directory. One that was removed can be entered, but nothing

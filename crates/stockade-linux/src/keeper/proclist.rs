@@ -11,19 +11,22 @@ pub(crate) struct Numbers {
     filled: usize,
     at: usize,
     position: usize,
+    ended: bool,
 }
 
 impl Numbers {
     /// Reads an open `children` file, again from the start.
     pub(crate) const fn of(file: Fd) -> Self {
-        Self { file, buffer: [0; BUFFER], filled: 0, at: 0, position: 0 }
+        Self { file, buffer: [0; BUFFER], filled: 0, at: 0, position: 0, ended: false }
     }
 
     fn byte(&mut self) -> Option<u8> {
-        if self.at == self.filled {
+        if self.at == self.filled && !self.ended {
             // A process that is gone reads as an empty list.
             self.filled = sys::pread(self.file, &mut self.buffer, self.position).unwrap_or(0);
             self.position = self.position.wrapping_add(self.filled);
+            // Such a file fills the buffer while it has more, see seq_read_iter in fs/seq_file.c.
+            self.ended = self.filled < self.buffer.len();
             self.at = 0;
         }
         let byte = self.buffer.get(self.at).copied().filter(|_| self.at < self.filled);
@@ -133,6 +136,11 @@ impl Path {
             self.push(*digit);
         }
         self
+    }
+
+    /// How many names the file beneath the directory has.
+    pub(crate) fn names(&self, dir: Fd) -> sys::Result<u32> {
+        sys::stat(dir, self.bytes.as_ptr()).map(|stat| stat.names)
     }
 
     /// Opens the file beneath the directory.

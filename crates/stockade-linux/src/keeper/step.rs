@@ -53,6 +53,8 @@ steps! {
     ScopeTree = "close the signal scope around the tree",
     /// Keeper: the program's process.
     Fork = "fork the program's process",
+    /// Child: its handle, sent to the host.
+    Announce = "announce the program's process to the host",
     /// Child: the session and process group.
     OpenSession = "open a session for the program",
     /// Child: the signal that it gets when the keeper dies.

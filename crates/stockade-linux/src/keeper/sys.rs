@@ -74,6 +74,10 @@ pub(crate) mod nr {
     pub(crate) const CAPGET: usize = 125;
     pub(crate) const CAPSET: usize = 126;
     pub(crate) const RT_SIGTIMEDWAIT: usize = 128;
+    pub(crate) const GETPRIORITY: usize = 140;
+    pub(crate) const SETPRIORITY: usize = 141;
+    pub(crate) const SCHED_SETSCHEDULER: usize = 144;
+    pub(crate) const SCHED_GETSCHEDULER: usize = 145;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
@@ -87,6 +91,7 @@ pub(crate) mod nr {
     pub(crate) const EXECVEAT: usize = 322;
     pub(crate) const STATX: usize = 332;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
+    pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLOSE_RANGE: usize = 436;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
 }
@@ -109,10 +114,14 @@ pub(crate) mod nr {
     pub(crate) const CAPSET: usize = 91;
     pub(crate) const EXIT_GROUP: usize = 94;
     pub(crate) const CLOCK_GETTIME: usize = 113;
+    pub(crate) const SCHED_SETSCHEDULER: usize = 119;
+    pub(crate) const SCHED_GETSCHEDULER: usize = 120;
     pub(crate) const KILL: usize = 129;
     pub(crate) const RT_SIGACTION: usize = 134;
     pub(crate) const RT_SIGPROCMASK: usize = 135;
     pub(crate) const RT_SIGTIMEDWAIT: usize = 137;
+    pub(crate) const SETPRIORITY: usize = 140;
+    pub(crate) const GETPRIORITY: usize = 141;
     pub(crate) const GETPGID: usize = 155;
     pub(crate) const SETSID: usize = 157;
     pub(crate) const GETRUSAGE: usize = 165;
@@ -130,6 +139,7 @@ pub(crate) mod nr {
     pub(crate) const EXECVEAT: usize = 281;
     pub(crate) const STATX: usize = 291;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
+    pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLOSE_RANGE: usize = 436;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
 }
@@ -286,6 +296,32 @@ pub(crate) fn dup3(from: Fd, to: Fd) -> Result<()> {
     plain_call(nr::DUP3, [from as usize, to as usize, 0, 0]).map(drop)
 }
 
+/// This process's nice value.
+pub(crate) fn nice() -> Result<isize> {
+    // The kernel gives 20 minus the value, so that no result looks like an error.
+    plain_call(nr::GETPRIORITY, [0; 4]).map(|shifted| 20_isize.wrapping_sub(shifted as isize))
+}
+
+/// Sets this process's nice value.
+pub(crate) fn set_nice(nice: isize) -> Result<()> {
+    plain_call(nr::SETPRIORITY, [0, 0, nice as usize, 0]).map(drop)
+}
+
+/// Whether this process is scheduled in the ordinary way.
+pub(crate) fn is_scheduled_normally() -> bool {
+    plain_call(nr::SCHED_GETSCHEDULER, [0; 4]) == Ok(0)
+}
+
+/// Lets this process run before every ordinary one; what it forks is ordinary again.
+pub(crate) fn schedule_first() -> Result<()> {
+    const SCHED_FIFO_RESET_ON_FORK: usize = 0x4000_0001;
+    let lowest_priority: i32 = 1;
+    let parameter = ptr::from_ref(&lowest_priority).expose_provenance();
+    // SAFETY: the kernel reads one struct sched_param, an int.
+    unsafe { call(nr::SCHED_SETSCHEDULER, [0, SCHED_FIFO_RESET_ON_FORK, parameter, 0, 0, 0]) }
+        .map(drop)
+}
+
 /// Signals, from `asm/signal.h`.
 pub(crate) mod sig {
     /// Cannot be caught.
@@ -354,14 +390,19 @@ const fn timespec(ns: u64) -> [u64; 2] {
 
 /// The monotonic clock, in nanoseconds.
 pub(crate) fn now_ns() -> u64 {
-    const CLOCK_MONOTONIC: usize = 1;
+    clock_ns(1) // CLOCK_MONOTONIC
+}
+
+/// The processor time that this process has used, in nanoseconds.
+pub(crate) fn used_ns() -> u64 {
+    clock_ns(2) // CLOCK_PROCESS_CPUTIME_ID
+}
+
+fn clock_ns(clock: usize) -> u64 {
     let mut time = [0_u64; 2];
     // SAFETY: the kernel writes one 16-byte timespec.
     let _always = unsafe {
-        call(
-            nr::CLOCK_GETTIME,
-            [CLOCK_MONOTONIC, time.as_mut_ptr().expose_provenance(), 0, 0, 0, 0],
-        )
+        call(nr::CLOCK_GETTIME, [clock, time.as_mut_ptr().expose_provenance(), 0, 0, 0, 0])
     };
     time[0].saturating_mul(1_000_000_000).saturating_add(time[1])
 }
@@ -464,25 +505,26 @@ pub(crate) fn map(file: Option<Fd>, len: usize) -> Result<*mut u64> {
 pub(crate) enum Forked {
     /// The child.
     Child,
-    /// The parent, with the child's id and a pidfd of it.
-    Parent(Pid, Fd),
+    /// The parent, with the child's id.
+    Parent(Pid),
 }
 
 /// Forks.
 pub(crate) fn fork() -> Result<Forked> {
-    const CLONE_PIDFD: usize = 0x1000;
-    let mut pidfd: Fd = -1;
-    let out = ptr::from_mut(&mut pidfd).expose_provenance();
     // SAFETY: without CLONE_VM the child works on a copy of the memory, as after fork(2); the
-    // keeper has one thread and no locks. The third argument is where the kernel writes the
-    // pidfd, in the parent's memory, on both architectures.
-    let pid = unsafe { call(nr::CLONE, [CLONE_PIDFD | sig::CHLD, 0, out, 0, 0, 0]) }?;
-    Ok(if pid == 0 { Forked::Child } else { Forked::Parent(pid as Pid, pidfd) })
+    // keeper has one thread and no locks.
+    let pid = unsafe { call(nr::CLONE, [sig::CHLD, 0, 0, 0, 0, 0]) }?;
+    Ok(if pid == 0 { Forked::Child } else { Forked::Parent(pid as Pid) })
 }
 
 /// Sends a signal to a process, to a group (negative) or to all that may be signalled (-1).
 pub(crate) fn kill(pid: Pid, signal: usize) -> Result<()> {
     plain_call(nr::KILL, [pid as usize, signal, 0, 0]).map(drop)
+}
+
+/// A handle on a process, close-on-exec.
+pub(crate) fn pidfd_open(pid: Pid) -> Result<Fd> {
+    plain_call(nr::PIDFD_OPEN, [pid as usize, 0, 0, 0]).map(|fd| fd as Fd)
 }
 
 /// Whether the process behind a pidfd may be signalled.

@@ -33,6 +33,10 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::CAPGET, libc::SYS_capget),
         (nr::CAPSET, libc::SYS_capset),
         (nr::RT_SIGTIMEDWAIT, libc::SYS_rt_sigtimedwait),
+        (nr::SCHED_SETSCHEDULER, libc::SYS_sched_setscheduler),
+        (nr::SCHED_GETSCHEDULER, libc::SYS_sched_getscheduler),
+        (nr::GETPRIORITY, libc::SYS_getpriority),
+        (nr::SETPRIORITY, libc::SYS_setpriority),
         (nr::PRCTL, libc::SYS_prctl),
         (nr::GETDENTS64, libc::SYS_getdents64),
         (nr::CLOCK_GETTIME, libc::SYS_clock_gettime),
@@ -46,6 +50,7 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::EXECVEAT, libc::SYS_execveat),
         (nr::STATX, libc::SYS_statx),
         (nr::PIDFD_SEND_SIGNAL, libc::SYS_pidfd_send_signal),
+        (nr::PIDFD_OPEN, libc::SYS_pidfd_open),
         (nr::CLOSE_RANGE, libc::SYS_close_range),
         (nr::LANDLOCK_RESTRICT_SELF, libc::SYS_landlock_restrict_self),
     ];
@@ -57,9 +62,9 @@ fn system_call_numbers_are_those_of_libc() {
 #[test]
 fn numbers_are_read_across_the_edge_of_the_buffer() {
     let expected: Vec<i32> = (1..2000).map(|n| n * 997).collect();
-    let text: String = expected.iter().map(|n| format!("{n} ")).collect();
+    let words: Vec<_> = expected.iter().map(i32::to_string).collect();
     let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(&file, text).unwrap();
+    fs::write(&file, words.join(" ")).unwrap();
     let numbers = Numbers::of(file.as_file().as_raw_fd());
     assert!(numbers.eq(expected));
 }

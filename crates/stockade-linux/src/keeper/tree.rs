@@ -10,6 +10,7 @@ use super::watch::{At, Failed};
 
 const KILL_TIME_NS: u64 = 5_000_000_000;
 const KILL_PAUSE_NS: u64 = 1_000_000;
+const STROKE_PAUSE_NS: u64 = 20_000_000;
 
 /// The program and all that descends from it.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub(crate) struct Tree {
     proc: Fd,
     children: Fd,
     reach: Reach,
+    own_group: Pid,
     program: Pid,
     /// The program's wait status, once it has been reaped.
     pub(crate) status: Option<i32>,
@@ -58,7 +60,8 @@ impl Tree {
     pub(crate) fn open(reach: Reach) -> Result<Self, Failed> {
         let proc = sys::open(AT_FDCWD, c"/proc").at(Step::ListProcesses)?;
         let children = sys::open(proc, c"thread-self/children").at(Step::ListProcesses)?;
-        Ok(Self { proc, children, reach, program: 0, status: None, leftovers: 0 })
+        let own_group = sys::getpgid(0).at(Step::ListProcesses)?;
+        Ok(Self { proc, children, reach, own_group, program: 0, status: None, leftovers: 0 })
     }
 
     /// Names the program.
@@ -95,17 +98,32 @@ impl Tree {
     pub(crate) fn kill(&mut self) -> u32 {
         let deadline = sys::now_ns().saturating_add(KILL_TIME_NS);
         self.leftovers = 0;
+        self.strike();
+        let mut next_strike = self.next_strike();
         loop {
-            self.strike();
             match self.reap() {
                 Reaped::All => return 0,
                 Reaped::Some => {}
                 Reaped::Nothing => sys::await_child_signal(KILL_PAUSE_NS),
             }
-            if sys::now_ns() > deadline {
+            let now = sys::now_ns();
+            if now > deadline {
                 return self.survivors();
             }
+            if now > next_strike {
+                self.strike();
+                next_strike = self.next_strike();
+            }
         }
+    }
+
+    /// One stroke at the whole tree needs no second, but for a process that could not be
+    /// signalled; without it each round finds those that the last one has orphaned.
+    fn next_strike(&self) -> u64 {
+        sys::now_ns().saturating_add(match self.reach {
+            Reach::Tree => STROKE_PAUSE_NS,
+            Reach::Machine => 0,
+        })
     }
 
     /// Sends SIGKILL to all that can be found now.
@@ -118,13 +136,14 @@ impl Tree {
         }
         // The kernel signals a process group in one stroke, so that a fork in flight does not
         // slip through. The program opened a session, so every group here is its tree's own.
-        let own = sys::getpgid(0).unwrap_or(0);
+        let mut struck = self.own_group;
         for pid in Numbers::of(self.children) {
             let group = sys::getpgid(pid).unwrap_or(0);
             // A child cannot vanish before it is reaped, so neither number can be another's.
             let _dead = sys::kill(pid, sig::KILL);
-            if group > 1 && group != own {
+            if group > 1 && group != struck && group != self.own_group {
                 let _dead = sys::kill(group.wrapping_neg(), sig::KILL);
+                struck = group;
             }
         }
     }
@@ -140,28 +159,34 @@ impl Tree {
     /// Counts the tree, ended but unreaped processes included; the room is the limit.
     pub(crate) fn count(&self, room: &mut [Pid]) -> Count {
         let mut waiting = Stack { room, len: 0, found: 0 };
-        if !waiting.push_all(self.children) {
+        if !waiting.push_from(self.children) {
             return Count::Above;
         }
         while let Some(pid) = waiting.pop() {
-            // Each thread has a list of the children that it made.
-            let Ok(threads) = Path::new().number(pid).text("/task").open(self.proc) else {
-                continue;
-            };
-            let fits = NumberedEntries::of(threads).all(|thread| {
-                let path = Path::new().number(thread).text("/children");
-                path.open(threads).is_ok_and(|list| {
-                    let fits = waiting.push_all(list);
-                    sys::close(list);
-                    fits
-                })
-            });
-            sys::close(threads);
-            if !fits {
+            if !self.push_children(pid, &mut waiting) {
                 return Count::Above;
             }
         }
         Count::Within(waiting.found)
+    }
+
+    /// Takes in the children of a process; false if the limit is passed.
+    fn push_children(&self, pid: Pid, waiting: &mut Stack<'_>) -> bool {
+        const NAMES_WITH_ONE_THREAD: u32 = 3;
+        // Each thread has a list of the children that it made; the folder of threads has a name
+        // for each and two for itself.
+        let threads = Path::new().number(pid).text("/task");
+        if threads.names(self.proc) == Ok(NAMES_WITH_ONE_THREAD) {
+            let list = threads.text("/").number(pid).text("/children").open(self.proc);
+            return list.map_or(true, |list| waiting.push_all(list));
+        }
+        let Ok(threads) = threads.open(self.proc) else { return true };
+        let fits = NumberedEntries::of(threads).all(|thread| {
+            let list = Path::new().number(thread).text("/children").open(threads);
+            list.map_or(true, |list| waiting.push_all(list))
+        });
+        sys::close(threads);
+        fits
     }
 }
 
@@ -173,8 +198,14 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// Takes in a `children` file; false if the limit is passed.
+    /// Takes in a `children` file and closes it; false if the limit is passed.
     fn push_all(&mut self, list: Fd) -> bool {
+        let fits = self.push_from(list);
+        sys::close(list);
+        fits
+    }
+
+    fn push_from(&mut self, list: Fd) -> bool {
         Numbers::of(list).all(|pid| {
             self.found = self.found.saturating_add(1);
             let above = usize::try_from(self.found).is_ok_and(|found| found > self.room.len());

@@ -1,4 +1,4 @@
-//! What crosses the control socket: one request, at most one command, one or two reports.
+//! What crosses the control socket: one request, a command to kill, a few reports.
 //!
 //! Host and keeper are built from this same file, for the same machine. The strings of a request
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
@@ -92,12 +92,14 @@ impl Request {
 
 /// What a report is about.
 pub(crate) mod kind {
-    /// The program was executed; its pidfd comes along.
-    pub(crate) const STARTED: u32 = 1;
+    /// The program's process announces itself before it executes anything; its pidfd comes along.
+    pub(crate) const FORKED: u32 = 1;
+    /// The program was executed.
+    pub(crate) const STARTED: u32 = 2;
     /// A step failed and nothing was executed.
-    pub(crate) const FAILED: u32 = 2;
+    pub(crate) const FAILED: u32 = 3;
     /// The tree is gone.
-    pub(crate) const ENDED: u32 = 3;
+    pub(crate) const ENDED: u32 = 4;
 }
 
 /// Why the tree was killed.

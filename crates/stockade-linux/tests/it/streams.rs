@@ -66,6 +66,15 @@ fn the_program_has_a_session_of_its_own_and_clean_signals() {
 }
 
 #[test]
+fn the_program_is_scheduled_like_its_host() {
+    // Fields 18, 19, 40 and 41 of stat(5): priority, nice, real-time priority, policy.
+    let line = "cut -d' ' -f18,19,40,41 /proc/self/stat";
+    let control = bare("/bin/sh").args(["-c", line]).output().unwrap();
+    let (_, out, _) = finish(&mut start(shell(line)).unwrap());
+    assert_eq!(out, String::from_utf8(control.stdout).unwrap());
+}
+
+#[test]
 fn the_working_directory_is_the_one_given() {
     let folder = tempfile::tempdir().unwrap();
     let cwd = crate::support::opened(folder.path().to_str().unwrap());

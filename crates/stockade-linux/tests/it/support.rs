@@ -134,12 +134,12 @@ impl Mark {
 
 /// Whether the condition comes true in time.
 pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
+    let start = Instant::now();
     loop {
         if condition() {
             return true;
         }
-        if Instant::now() > deadline {
+        if start.elapsed() > time {
             return false;
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use stockade_linux::{Cause, Ended, Spec, Status, start};
+use stockade_linux::{Cause, Ended, Rlimits, Spec, Status, start, tasks_on_machine};
 
 use crate::roles::payload;
 use crate::support::{Mark, Scope, bare, is_root, shell};
@@ -97,10 +97,17 @@ fn a_comet_that_changes_sessions_does_not_outrun_the_kill() {
 #[test]
 fn a_fork_bomb_is_stopped_at_the_limit() {
     for scope in Scope::BOTH {
-        let bomb = shell("bomb() { bomb & bomb & sleep 1000; }; bomb");
-        let ended = run_to_the_end(scope.apply(Spec { processes_max: Some(50), ..bomb }));
+        let bomb = Spec {
+            processes_max: Some(50),
+            rlimits: Rlimits {
+                processes: Some(tasks_on_machine().unwrap() + 50),
+                ..Rlimits::default()
+            },
+            ..shell("bomb() { bomb & bomb & sleep 1000; }; bomb")
+        };
+        let ended = run_to_the_end(scope.apply(bomb));
         assert_eq!((ended.status, ended.cause), (Status::Signal(9), Cause::ProcessLimit));
-        assert!(ended.leftovers >= 50, "{ended:?}");
+        assert!((40..600).contains(&ended.leftovers), "{ended:?}");
     }
 }
 
