@@ -1,6 +1,6 @@
 //! Starts programs on Linux and kills all that they leave behind. It applies, and knows no rule.
 //!
-//! This is the only crate of the project with `unsafe` code. [`start`] takes a [`Spec`], in which
+//! This is the only crate of the project with `unsafe` code. [`start()`] takes a [`Spec`], in which
 //! everything is already decided and opened, and gives a [`Running`]: streams to read and write,
 //! a descriptor to poll, and a promise. When the program ends, when [`Running::kill`] is called,
 //! when `Running` is dropped and when the supervisor itself is killed, every process that

@@ -75,8 +75,8 @@ mod tests {
             stack_bytes: Some(7),
         };
         let (table, count) = limits.table();
-        let seen: Vec<_> =
-            table.iter().take(count.try_into().unwrap()).map(|l| (l.resource, l.soft)).collect();
+        let set = table.iter().take(count.try_into().unwrap());
+        let seen: Vec<_> = set.map(|l| (i64::try_from(l.resource).unwrap(), l.soft)).collect();
         let expected = [
             (libc::RLIMIT_CPU, 1),
             (libc::RLIMIT_FSIZE, 3),
@@ -86,6 +86,6 @@ mod tests {
             (libc::RLIMIT_NOFILE, 5),
             (libc::RLIMIT_AS, 2),
         ];
-        assert_eq!(seen, expected.map(|(resource, soft)| (u64::from(resource), soft)));
+        assert_eq!(seen, expected.map(|(resource, soft)| (i64::from(resource), soft)));
     }
 }

@@ -1,6 +1,7 @@
 //! System calls by number, as small functions that cannot be misused from safe code.
 //!
-//! Descriptors are plain numbers here: the keeper is one short-lived program that owns them all.
+//! It is long because it is a table: one function a call, no logic. Descriptors are plain
+//! numbers: the keeper is one short-lived program that owns them all.
 
 #![expect(
     clippy::as_conversions,

@@ -1,5 +1,6 @@
 //! The signal scope keeps a program away from its keeper and its supervisor, and from nothing else.
 
+use std::io::{Write, stderr};
 use std::{fs, process};
 
 use stockade_linux::{Cause, Status, landlock_abi, start};
@@ -11,6 +12,9 @@ fn available() -> bool {
     let available = landlock_abi().is_some_and(|abi| abi >= 6);
     let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
     assert!(available || !required.contains("landlock-v6"), "this kernel lacks landlock-v6");
+    if !available {
+        writeln!(stderr().lock(), "skipped: this kernel lacks landlock-v6").unwrap();
+    }
     available
 }
 
