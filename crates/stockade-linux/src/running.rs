@@ -31,6 +31,9 @@ pub struct Ended {
     /// User and system time of the whole tree, as far as it was waited for by its parents or by
     /// the keeper: a process whose parent ignores SIGCHLD is not counted by the kernel.
     pub cpu: Duration,
+    /// User and system time of the program itself, to a hundredth of a second: what `RLIMIT_CPU`
+    /// counts.
+    pub program_cpu: Duration,
     /// The largest resident set of one process.
     pub peak_rss_bytes: u64,
     /// Why the tree was killed.
@@ -192,6 +195,7 @@ impl Ended {
         Some(Self {
             status: Status::from_raw(report.status),
             cpu: Duration::from_nanos(report.cpu_ns),
+            program_cpu: Duration::from_nanos(report.program_cpu_ns),
             peak_rss_bytes: report.peak_rss_bytes,
             cause: match report.cause {
                 cause::EXITED => Cause::Exited,

@@ -281,6 +281,7 @@ fn account(tree: &Tree, program: Pid, cause: u32, survivors: u32) -> Report {
         leftovers: tree.leftovers,
         survivors,
         cpu_ns: usage.cpu_ns,
+        program_cpu_ns: tree.program_cpu_ns,
         peak_rss_bytes: usage.peak_rss_bytes,
         ..Report::default()
     }

@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The host's only command after the request: kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -134,6 +134,8 @@ pub(crate) struct Report {
     pub(crate) survivors: u32,
     /// User and system time of every process that was reaped.
     pub(crate) cpu_ns: u64,
+    /// User and system time of the program itself.
+    pub(crate) program_cpu_ns: u64,
     /// The largest resident set of one process.
     pub(crate) peak_rss_bytes: u64,
 }
@@ -173,12 +175,12 @@ pub(crate) unsafe trait Plain: Copy {
 
 // SAFETY: six u32, two u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
-// SAFETY: eight 32-bit and two 64-bit integers: the assertion below shows no padding.
+// SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
 // SAFETY: two 32-bit integers.
 unsafe impl Plain for Failure {}
 
 const _: () = assert!(size_of::<Rlimit>() == 24);
 const _: () = assert!(size_of::<Request>() == 40 + 24 * RLIMITS_MAX);
-const _: () = assert!(size_of::<Report>() == 48);
+const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

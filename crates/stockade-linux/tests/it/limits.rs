@@ -48,6 +48,16 @@ fn cpu_time_is_limited_and_counted() {
     let ended = start(spec).unwrap().wait().unwrap();
     assert_eq!(ended.status, Status::Signal(libc::SIGXCPU));
     assert!(ended.cpu > Duration::from_millis(500), "{ended:?}");
+    assert!(ended.program_cpu >= Duration::from_millis(900), "{ended:?}");
+}
+
+#[test]
+fn cpu_time_of_children_is_not_the_programs_own() {
+    let line = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; kill -9 $$";
+    let ended = start(shell(line)).unwrap().wait().unwrap();
+    assert_eq!(ended.status, Status::Signal(libc::SIGKILL));
+    assert!(ended.cpu > Duration::from_millis(50), "{ended:?}");
+    assert!(ended.program_cpu < ended.cpu / 2, "{ended:?}");
 }
 
 #[test]
