@@ -102,7 +102,8 @@ pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) ->
             scanner.ended = true;
         } else if scanner.ended || !scanner.option(at, bytes, &mut doubted) {
             scanner.seen.operands.push(at);
-            scanner.ended |= grammar.order == Order::BeforeOperands;
+            // The same holds for a first operand: options may still follow.
+            scanner.ended |= grammar.order == Order::BeforeOperands && !doubtful;
         }
         scanner.ended |= scanner
             .seen

@@ -14,6 +14,8 @@ pub(super) const PROGRAMS: &[(&str, &str)] = &[
     program_file!("editors"),
     program_file!("databases"),
     program_file!("network"),
+    program_file!("build"),
+    program_file!("system"),
 ];
 
 /// The variables.

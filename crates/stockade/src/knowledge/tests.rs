@@ -1,14 +1,134 @@
 //! The data holds, and the reader reads what it says.
 
-use super::Knowledge;
+mod adversary;
+mod table;
+
+use std::time::Instant;
+
+use super::{Class, Knowledge, shipped};
 
 #[test]
 fn every_entry_loads_and_every_example_holds() {
     match Knowledge::shipped().check() {
-        Ok(_) => {}
+        Ok(summary) => {
+            assert!(summary.names >= 300, "{summary:?}");
+            assert!(summary.examples >= 1000, "{summary:?}");
+        }
         Err(broken) => {
             let lines: Vec<_> = broken.iter().map(ToString::to_string).collect();
             panic!("{}", lines.join("\n"));
         }
     }
+}
+
+#[test]
+fn every_class_has_three_programs() {
+    let summary = Knowledge::shipped().check().unwrap();
+    for class in Class::ALL {
+        let count = summary.classes.get(&class).copied().unwrap_or_default();
+        assert!(count >= 3, "{class:?} has {count}");
+    }
+}
+
+#[test]
+fn finds_a_program_by_version_and_by_pattern() {
+    let knowledge = Knowledge::shipped();
+    for name in
+        ["python3.11", "python3.12-dbg", "perl5.36.0", "vim.basic", "gcc-12", "ld-linux.so.2"]
+    {
+        assert!(knowledge.read(name, &[]).unwrap().is_some(), "{name}");
+    }
+    for name in ["ls", "gitk", "sorted", "find3", "", ".", "3", "pythonic"] {
+        let known = knowledge.read(name, &[]).unwrap().is_some();
+        assert_eq!(known, name == ".", "{name}");
+    }
+}
+
+#[test]
+fn knows_the_words_of_programs_and_subcommands() {
+    let knowledge = Knowledge::shipped();
+    for word in ["git", "bash", "commit", "submodule", "foreach", "python3.9"] {
+        assert!(knowledge.is_word(word), "{word}");
+    }
+    for word in ["src", "main.rs", "", "-c"] {
+        assert!(!knowledge.is_word(word), "{word}");
+    }
+}
+
+#[test]
+fn an_entry_that_does_not_load_is_an_error() {
+    let cases = [
+        ("names = [\"x\"]\nbogus = 1\n", "bogus"),
+        ("names = [\"x\"]\n", "no rule"),
+        ("names = [\"x\"]\n[[program.refuse]]\nflags = [\"-a\"]\nwhy = \"w\"\n", "not declared"),
+        (
+            "names = [\"x\"]\n[[program.refuse]]\nalways = true\nwhy = \"w\"\nrefused = [[\"x\"]]\n",
+            "both kinds",
+        ),
+        (
+            "names = [\"x\"]\n[[program.refuse]]\nalways = true\nwhy = \"w\"\nrefused = [[\"x\"]]\n\
+             allowed = [[\"x\", \"-a\"]]\n",
+            "should not be refused",
+        ),
+        (
+            "names = [\"x\"]\n[program.options]\nshort = \"a\"\n[[program.refuse]]\n\
+             flags = [\"-a\"]\nwhy = \"w\"\nrefused = [[\"x\", \"-b\"]]\nallowed = [[\"x\"]]\n",
+            "should be refused",
+        ),
+    ];
+    for (text, message) in cases {
+        let text: &'static str = Box::leak(format!("[[program]]\n{text}").into_boxed_str());
+        let files: &'static [(&str, &str)] = Box::leak(Box::new([("test.toml", text)]));
+        let knowledge = Knowledge::of(files, shipped::ENVIRONMENT);
+        let error = knowledge.read("x", &[]).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+        assert!(knowledge.check().is_err());
+    }
+}
+
+#[test]
+fn a_name_in_two_entries_is_an_error() {
+    const RULE: &str = "[[program]]\nnames = [\"x\"]\n[[program.refuse]]\nalways = true\n\
+                        why = \"w\"\nrefused = [[\"x\"]]\nallowed = [[\"x\", \"--help\"]]\n";
+    let files: &'static [(&str, &str)] = Box::leak(Box::new([("a.toml", RULE), ("b.toml", RULE)]));
+    let knowledge = Knowledge::of(files, shipped::ENVIRONMENT);
+    assert!(knowledge.check().unwrap_err().iter().any(|error| error.to_string().contains("twice")));
+}
+
+#[test]
+fn dangerous_variables_are_told_from_others() {
+    let knowledge = Knowledge::shipped();
+    for (name, dangerous) in [
+        ("LD_PRELOAD", true),
+        ("BASH_ENV", true),
+        ("GIT_SSH_COMMAND", true),
+        ("NODE_OPTIONS", true),
+        ("RUST_LOG", false),
+        ("LANG", false),
+        ("path", false),
+    ] {
+        let found = knowledge.variable(name.as_ref(), 0).unwrap();
+        assert_eq!(found.is_some(), dangerous, "{name}");
+    }
+}
+
+/// Prints what a first question costs; run alone with `--release -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a test"]
+#[expect(clippy::print_stdout, reason = "a measurement is there to be read")]
+fn measure_first_questions() {
+    let fresh = || Knowledge::of(shipped::PROGRAMS, shipped::ENVIRONMENT);
+    for name in ["ls", "git", "sort", "bash", "env"] {
+        let start = Instant::now();
+        let knowledge = fresh();
+        let indexed = start.elapsed();
+        let reading = knowledge.read(name, &[]).unwrap();
+        let cold = start.elapsed();
+        let again = Instant::now();
+        assert_eq!(knowledge.read(name, &[]).unwrap(), reading);
+        println!("{name}: index {indexed:?}, cold {cold:?}, warm {:?}", again.elapsed());
+    }
+    let start = Instant::now();
+    let summary = fresh().check().unwrap();
+    println!("check: {:?}, {summary:?}", start.elapsed());
 }
