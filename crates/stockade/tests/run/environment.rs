@@ -1,0 +1,61 @@
+//! What a run sees of the world's variables: what is listed, and nothing of the supervisor's.
+
+use stockade::policy::Variable;
+
+use crate::helper::Helper;
+use crate::support::{Project, policy, text};
+
+const SECRET: &str = "hunter2-of-the-supervisor";
+
+fn names(stdout: &str) -> Vec<&str> {
+    let mut names: Vec<&str> =
+        stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn holds_the_path_the_scratch_folder_and_what_is_listed() {
+    let project = Project::new();
+    let policy = policy(|policy| {
+        policy.environment = vec![
+            Variable::Set("GIVEN".to_owned(), "a value with spaces".to_owned()),
+            Variable::Inherited("STOCKADE_TEST_NOT_THERE".to_owned()),
+        ];
+    });
+    let report = project.run_with(policy, crate::support::exec(&["env"]));
+    assert_eq!(names(text(&report, "stdout")), ["GIVEN", "HOME", "PATH", "TMPDIR"]);
+    assert!(text(&report, "stdout").contains("GIVEN=a value with spaces\n"));
+}
+
+#[test]
+fn a_secret_of_the_supervisor_is_not_inherited() {
+    let project = Project::new();
+    let call = ["env"];
+    let secret = |part| Helper::new(part, &project, &call).env("API_TOKEN", SECRET).answer();
+    let control = secret("control");
+    assert!(text(&control, "stdout").contains(SECRET), "{control}");
+    let report = secret("run");
+    assert_eq!(report["ok"], true, "{report}");
+    assert!(!report.to_string().contains(SECRET), "{report}");
+    let known = ["HOME", "LANG", "LC_ALL", "PATH", "TERM", "TMPDIR"];
+    assert!(names(text(&report, "stdout")).iter().all(|name| known.contains(name)), "{report}");
+}
+
+#[test]
+fn nothing_but_the_three_streams_is_open() {
+    let project = Project::new();
+    let report = project.sh(stockade::Policy::shipped(), "ls /proc/$$/fd\n", &[]);
+    // The shell itself holds its script open, at 10 or 255.
+    let open: Vec<&str> = text(&report, "stdout").split_whitespace().collect();
+    let own = ["0", "1", "2", "3", "10", "255"];
+    assert!(open.iter().all(|fd| own.contains(fd)), "{report}");
+}
+
+#[test]
+fn no_new_privileges_can_be_had() {
+    let project = Project::new();
+    let report =
+        project.sh(stockade::Policy::shipped(), "grep NoNewPrivs /proc/self/status\n", &[]);
+    assert!(text(&report, "stdout").ends_with("1\n"), "{report}");
+}

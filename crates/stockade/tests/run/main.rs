@@ -1,0 +1,20 @@
+//! One call through the whole pipeline, on this machine: what a run is given, what ends it, what
+//! is left of it, and what its report says.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
+#![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
+#![expect(clippy::disallowed_methods, reason = "the tests start themselves, and control halves")]
+
+mod cost;
+mod environment;
+mod faults;
+mod helper;
+mod journal;
+mod limits;
+mod output;
+mod report;
+mod scratch;
+mod stdin;
+mod support;
+mod tree;
