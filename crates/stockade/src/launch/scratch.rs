@@ -15,6 +15,8 @@ use crate::call::CallId;
 
 /// How many folders deep a removal goes before it gives up.
 const DEPTH_MAX: usize = 100_000;
+/// How often a sweep may take a folder between its making and its locking.
+const MAKE_TRIES: usize = 100;
 
 /// A folder that is removed with everything in it when it is dropped.
 #[derive(Debug)]
@@ -31,12 +33,15 @@ impl Scratch {
     /// Makes a folder that only this user can enter.
     pub(super) fn make() -> std::io::Result<Self> {
         let (base, base_path) = open_base()?;
-        let name = OsString::from(format!("run-{}", CallId::new()));
-        rustix::fs::mkdirat(&base, &name, Mode::RWXU)?;
-        let lock = open_folder(base.as_fd(), &name)?;
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        let path = base_path.join(&name);
-        Ok(Self { base, name, path, _lock: lock, removed: false })
+        for _ in 0..MAKE_TRIES {
+            let name = OsString::from(format!("run-{}", CallId::new()));
+            rustix::fs::mkdirat(&base, &name, Mode::RWXU)?;
+            if let Some(lock) = claim(base.as_fd(), &name)? {
+                let path = base_path.join(&name);
+                return Ok(Self { base, name, path, _lock: lock, removed: false });
+            }
+        }
+        Err(std::io::Error::other("every new folder was swept before it could be locked"))
     }
 
     /// Removes it; what cannot be removed is swept by a later start.
@@ -58,6 +63,27 @@ impl Drop for Scratch {
             // A start that failed: what cannot be removed is swept later, its lock gone with us.
             self.removed = remove(self.base.as_fd(), &self.name).is_ok();
         }
+    }
+}
+
+/// Locks a folder that was just made; `None` if the sweep of another start was faster.
+fn claim(base: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
+    let folder = match open_folder(base, name) {
+        Err(Errno::NOENT) => return Ok(None),
+        other => other?,
+    };
+    match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        other => other?,
+    }
+    // The sweep may have had the lock, removed the folder and let go before we came.
+    let locked = rustix::fs::fstat(&folder)?;
+    match rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(named) if (named.st_dev, named.st_ino) == (locked.st_dev, locked.st_ino) => {
+            Ok(Some(folder))
+        }
+        Ok(_) | Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
     }
 }
 

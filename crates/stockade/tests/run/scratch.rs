@@ -3,13 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use stockade::Policy;
+use stockade::{Policy, launch};
 
 use crate::helper::Helper;
-use crate::support::{Project, eventually, has, marked, marker, names_in, text};
+use crate::support::{Project, eventually, exec, has, marked, marker, names_in, text};
 
 /// The scratch folder that a script printed on its first line.
 fn printed(report: &Value) -> PathBuf {
@@ -169,6 +170,28 @@ fn what_a_killed_supervisor_left_is_swept_and_what_the_living_have_stays() {
     assert!(eventually(Duration::from_secs(20), || marked(&living).is_empty()));
     Helper::new("run", &project, &["echo", "a fourth"]).answer();
     assert_eq!(scratch_folders(&project), Vec::<String>::new());
+}
+
+/// A start sweeps while other starts make their folders: neither may disturb the other.
+#[test]
+fn a_sweep_never_takes_a_folder_that_is_being_made() {
+    let project = Project::new();
+    let stockade = project.open(Policy::shipped());
+    let done = AtomicBool::new(false);
+    let broken: Vec<Value> = std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    launch::sweep().unwrap();
+                }
+            });
+        }
+        let runs = (0..150).map(|_| crate::support::json(&stockade.run(exec(&["true"]))));
+        let broken = runs.filter(|report| report["ok"] != true).collect();
+        done.store(true, Ordering::Relaxed);
+        broken
+    });
+    assert_eq!(broken.first(), None, "{} of 150", broken.len());
 }
 
 #[test]
