@@ -4,7 +4,7 @@
 //! nobody's and may go.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -97,7 +97,7 @@ pub fn sweep() -> std::io::Result<usize> {
         if !name.as_bytes().starts_with(b"run-") {
             continue;
         }
-        let Ok(folder) = open_folder(base.as_fd(), name) else { continue };
+        let Ok(folder) = open_closed(base.as_fd(), name) else { continue };
         if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
             && remove(base.as_fd(), name).is_ok()
         {
@@ -155,22 +155,28 @@ fn remove(base: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     }
 }
 
+/// Opens a folder with all rights in it.
 fn enter(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    match open_folder(at, name) {
-        Err(Errno::ACCESS) => {
-            // The name is not followed if it is a link: `open_folder` would have said LOOP.
-            rustix::fs::chmodat(at, name, Mode::RWXU, AtFlags::empty())?;
-            open_folder(at, name)
-        }
-        Ok(folder) => {
-            let stat = rustix::fs::fstat(&folder)?;
-            if stat.st_mode & 0o700 != 0o700 {
-                rustix::fs::fchmod(&folder, Mode::RWXU)?;
-            }
-            Ok(folder)
-        }
-        Err(errno) => Err(errno),
+    let folder = open_closed(at, name)?;
+    let stat = rustix::fs::fstat(&folder)?;
+    if stat.st_mode & 0o700 != 0o700 {
+        rustix::fs::fchmod(&folder, Mode::RWXU)?;
     }
+    Ok(folder)
+}
+
+/// Opens a folder even if its run has closed it to its owner.
+fn open_closed(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    match open_folder(at, name) {
+        Err(Errno::ACCESS) => {}
+        other => return other,
+    }
+    // By handle: a name could be a link to another file by now.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(at, name, flags, Mode::empty())?;
+    let handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    rustix::fs::chmodat(CWD, handle, Mode::RWXU, AtFlags::empty())?;
+    open_folder(at, name)
 }
 
 /// Removes every file in a folder; answers with the first folder in it, if there is one.

@@ -147,7 +147,7 @@ fn scratch_folders(project: &Project) -> Vec<String> {
 fn what_a_killed_supervisor_left_is_swept_and_what_the_living_have_stays() {
     let project = Project::new();
     let (doomed, living) = (marker(), marker());
-    let script = "mkdir -p $HOME/in/side\nchmod 500 $HOME/in\nsleep $1\n";
+    let script = "mkdir -p $HOME/in/side\nchmod 500 $HOME/in\nchmod 0 $HOME\nsleep $1\n";
     project.script("stay.sh", script);
     let mut killed = Helper::new("run", &project, &["sh", "stay.sh", &doomed]).start();
     assert!(eventually(Duration::from_secs(20), || marked(&doomed).len() > 1), "never started");
