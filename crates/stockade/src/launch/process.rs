@@ -26,6 +26,8 @@ pub(super) struct Process {
     confinement: Confinement,
     tier: Tier,
     enforcement: Vec<Enforced>,
+    /// The kernel kills the tree in one stroke, the program before its children.
+    is_scoped: bool,
 }
 
 /// Does the steps of the plan, in their order.
@@ -53,16 +55,19 @@ pub(super) fn start(plan: Plan) -> Result<Process, Failure> {
         processes_max: confinement.limits.processes,
         signal_scope,
     };
+    let is_scoped = spec.signal_scope.is_some();
     let started = Instant::now();
     let running = stockade_linux::start(spec).map_err(not_started)?;
     let stdin = cleared.stdin;
-    Ok(Process { running, scratch, started, stdin, confinement, tier, enforcement })
+    Ok(Process { running, scratch, started, stdin, confinement, tier, enforcement, is_scoped })
 }
 
 impl Process {
     /// Watches the run to its end.
     pub(super) fn wait(self) -> Outcome {
-        let Self { running, scratch, started, stdin, confinement, tier, mut enforcement } = self;
+        let Self { running, scratch, started, stdin, confinement, tier, enforcement, is_scoped } =
+            self;
+        let mut enforcement = enforcement;
         let watched = Watch::new(running, &stdin, started, &confinement.limits).run();
         let notes = match scratch.remove() {
             Ok(()) => Vec::new(),
@@ -86,7 +91,13 @@ impl Process {
                 (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() })
             }
         };
-        let limit = watched.limit.or_else(|| limit_by_signal(exit, &usage, &confinement));
+        // A program that ended by itself while the order to kill was under way beat its limit. A
+        // tree that is killed one by one is another matter: a shell may see its children die first.
+        let beaten = |limit: &LimitHit| {
+            is_scoped && *limit != LimitHit::Processes && matches!(exit, Exit::Code(_))
+        };
+        let limit = watched.limit.filter(|limit| !beaten(limit));
+        let limit = limit.or_else(|| limit_by_signal(exit, &usage, &confinement));
         Outcome {
             exit,
             limit,

@@ -97,8 +97,13 @@ impl<'a> Watch<'a> {
         };
         self.drain();
         let wall = self.started.elapsed();
-        if let End::Ended(Ended { cause: Cause::ProcessLimit, .. }) = end {
-            self.limit = self.limit.or(Some(LimitHit::Processes));
+        if let End::Ended(ended) = &end {
+            self.limit = match ended.cause {
+                // It ended by itself before our order came: no limit of ours did it.
+                Cause::Exited => None,
+                Cause::Killed => self.limit,
+                Cause::ProcessLimit => Some(LimitHit::Processes),
+            };
         }
         Watched {
             end,

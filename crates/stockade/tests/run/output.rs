@@ -1,9 +1,13 @@
 //! What is kept of a program's output, and that it never costs the supervisor its memory.
 
+use std::time::Duration;
+
 use data_encoding::BASE64;
 use serde_json::Value;
 use stockade::Policy;
+use stockade::launch::probe;
 use stockade::limits::ByteCount;
+use stockade::outcome::Exit;
 
 use crate::helper::Helper;
 use crate::support::{Project, exec, has, json, policy, tell, text};
@@ -129,6 +133,37 @@ fn a_flood_beyond_its_limit_ends_the_run() {
         assert_eq!((&report["timed_out"], &report["ok"]), (&false.into(), &false.into()));
         assert!(text(&report, "reason").contains("output limit"), "{report}");
     }
+}
+
+/// How many of the reports blame a limit for the end of a program that ended by itself. Where the
+/// tree is not killed in one stroke, that cannot always be told.
+fn wrongly_blamed(reports: impl Iterator<Item = stockade::Report>) -> usize {
+    let blamed = reports
+        .filter_map(|report| Some((report.outcome()?.limit?, report.outcome()?.exit)))
+        .filter(|(_, exit)| matches!(exit, Exit::Code(_)));
+    blamed.count()
+}
+
+#[test]
+fn a_program_that_ends_as_its_flood_is_noticed_is_reported_as_it_ended() {
+    let project = Project::new();
+    project.script("burst.sh", "exec head -c 40000 /dev/zero\n");
+    let stockade = project.open(policy(|policy| policy.limits.flood = ByteCount::bytes(39_999)));
+    let wrong = wrongly_blamed((0..60).map(|_| stockade.run(exec(&["sh", "burst.sh"]))));
+    assert!(wrong == 0 || !probe().signal_scope, "{wrong} of 60");
+}
+
+#[test]
+fn a_program_that_ends_as_its_time_is_up_is_reported_as_it_ended() {
+    let project = Project::new();
+    project.script("short.sh", "sleep 0.05\nexit 3\n");
+    let runs = (0..60).map(|step| {
+        let stockade =
+            project.open(crate::support::within(Duration::from_micros(50_000 + 400 * step)));
+        stockade.run(exec(&["sh", "short.sh"]))
+    });
+    let wrong = wrongly_blamed(runs);
+    assert!(wrong == 0 || !probe().signal_scope, "{wrong} of 60");
 }
 
 #[test]
