@@ -107,8 +107,16 @@ fn tree_limits(confinement: &Confinement, machine: Machine) -> Enforced {
 
 fn environment(machine: Machine) -> Enforced {
     let guarantee = Guarantee::Environment;
-    if machine.signal_scope {
+    if machine.signal_scope && !machine.is_root {
         return Enforced::full(guarantee, &["built-environment", "landlock-signal-scope"]);
+    }
+    if machine.signal_scope {
+        // `may_access_mm` of Linux 6.14 asks for CAP_PERFMON before it asks Landlock.
+        return Enforced::partial(
+            guarantee,
+            &["built-environment", "landlock-signal-scope"],
+            "with root's capabilities the supervisor's own environment can be read in /proc",
+        );
     }
     if machine.supervisor_hidden && !machine.is_root {
         return Enforced::partial(

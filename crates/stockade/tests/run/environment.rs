@@ -1,9 +1,12 @@
 //! What a run sees of the world's variables: what is listed, and nothing of the supervisor's.
 
+use std::os::unix::fs::chown;
+
+use stockade::launch::probe;
 use stockade::policy::Variable;
 
 use crate::helper::Helper;
-use crate::support::{Project, policy, text};
+use crate::support::{Project, has, is_root, kept, policy, skip, tell, text};
 
 const SECRET: &str = "hunter2-of-the-supervisor";
 
@@ -40,6 +43,56 @@ fn a_secret_of_the_supervisor_is_not_inherited() {
     assert!(!report.to_string().contains(SECRET), "{report}");
     let known = ["HOME", "LANG", "LC_ALL", "PATH", "TERM", "TMPDIR"];
     assert!(names(text(&report, "stdout")).iter().all(|name| known.contains(name)), "{report}");
+}
+
+/// Reads the supervisor's environment the way a thief would.
+const THIEF: &str = "
+tr '\\0' '\\n' < /proc/$1/environ
+for process in /proc/[0-9]*; do
+    grep -a -h API_TOKEN=hunter2 $process/environ 2>/dev/null
+done
+true
+";
+
+/// Whether the thief got it; where it can, the report must not call the guarantee kept.
+fn steal(as_user: fn(&str, &Project, &[&str]) -> Helper) -> bool {
+    let project = Project::new();
+    project.script("thief.sh", THIEF);
+    if is_root() {
+        // Whoever plays the part has to be able to write here.
+        for path in [project.beside(""), project.root(), project.beside("tmp")] {
+            chown(path, Some(65534), Some(65534)).unwrap();
+        }
+    }
+    let call = ["sh", "thief.sh", "{pid}"];
+    let secret = |part| as_user(part, &project, &call).env("API_TOKEN", SECRET).answer();
+    let control = secret("control");
+    assert!(text(&control, "stdout").contains(SECRET), "{control}");
+    let report = secret("run");
+    assert_eq!(report["exit_code"], 0, "{report}");
+    let is_read = text(&report, "stdout").contains(SECRET);
+    assert!(!is_read || kept(&report, "environment") != "full", "not said: {report}");
+    assert!(is_read || text(&report, "stderr").contains("ermission denied"), "{report}");
+    is_read
+}
+
+#[test]
+fn the_supervisors_own_environment_cannot_be_read_in_proc_or_the_report_says_so() {
+    if steal(Helper::new) {
+        // Since Linux 6.14 whoever has CAP_PERFMON or CAP_SYS_ADMIN reads past Landlock.
+        assert!(is_root() || !probe().signal_scope);
+        tell("known: the process tier leaves root its capabilities, and so this look");
+    }
+}
+
+#[test]
+fn the_supervisors_own_environment_cannot_be_read_in_proc_by_an_unprivileged_user() {
+    if !is_root() {
+        skip("root", "another user can only be tried by root");
+    } else if has("setpriv") {
+        let is_read = steal(Helper::as_nobody);
+        assert!(!is_read || !probe().signal_scope);
+    }
 }
 
 #[test]

@@ -30,6 +30,15 @@ impl Helper {
         Self::by(Command::new(exe), part, project, argv)
     }
 
+    /// The same, but as the user who owns nothing.
+    pub(crate) fn as_nobody(part: &str, project: &Project, argv: &[&str]) -> Self {
+        let exe = project.beside("test-binary");
+        std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(exe);
+        Self::by(command, part, project, argv)
+    }
+
     fn by(mut command: Command, part: &str, project: &Project, argv: &[&str]) -> Self {
         let answer = project.beside("answer.json");
         command
