@@ -1,0 +1,16 @@
+//! The library as its users meet it: the gate on both sides, policies, plans, and the house rules.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::panic, reason = "a helper that cannot go on fails its test")]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
+
+mod bad_input;
+mod cases;
+mod gate;
+mod journal;
+mod plan;
+mod policy;
+mod project;
+mod properties;
+mod seed;
+mod tidy;
