@@ -14,8 +14,8 @@ use super::view::{Landing, View};
 
 /// What stands between a path and the rest of an argument: `--file=OUT`, `a:b`, `-Wl,x`, `@file`.
 const SEPARATORS: &[u8] = b"=:,@<";
-/// Bare names in one argument that are looked up; no real list of files is longer.
-const BARE_NAMES_MAX: usize = 64;
+/// Separators in one argument up to which the whole rest may be a path with more of them in it.
+const WHOLE_RESTS_MAX: usize = 64;
 
 /// Programs of the system that open nothing they are given: their arguments are no paths.
 const OPEN_NOTHING: [&str; 11] = [
@@ -42,14 +42,7 @@ fn judge_word(
     view: &View<'_>,
     settings: &Settings,
 ) -> Option<Finding> {
-    let mut bare_names = 0_usize;
     candidates(text.as_bytes()).into_iter().find_map(|candidate| {
-        if !is_path_like(candidate) {
-            bare_names = bare_names.saturating_add(1);
-            if bare_names > BARE_NAMES_MAX {
-                return None;
-            }
-        }
         judge(OsStr::from_bytes(candidate), text, argument, view, settings)
     })
 }
@@ -66,11 +59,9 @@ fn judge(
         Landing::Inside { .. } => return None,
         // No program can open a path that is too long, so it is none.
         Landing::Unknowable(Errno::NAMETOOLONG) => return None,
-        Landing::Outside { real, exists } => {
-            let foreign = is_url(path.as_bytes()) && !exists;
-            if foreign || !(path_like || exists) || is_listed(&real, settings) {
-                return None;
-            }
+        // A bare name leaves the root through a link alone, whether or not that leads to a file.
+        Landing::Outside { real, .. } if is_listed(&real, settings) => return None,
+        Landing::Outside { real, .. } => {
             let root = view.root().path();
             ("outside", format!("resolves outside project root ({real:?} not under {root:?})"))
         }
@@ -117,7 +108,7 @@ fn candidates(word: &[u8]) -> Vec<&[u8]> {
     for start in starts {
         let Some(rest) = body.get(start..) else { continue };
         // Only the first few rests as a whole: the work stays linear in the argument.
-        if whole_rests < BARE_NAMES_MAX {
+        if whole_rests < WHOLE_RESTS_MAX {
             whole_rests = whole_rests.saturating_add(1);
             found.push(rest);
         }
@@ -145,10 +136,6 @@ fn without_url(word: &[u8]) -> &[u8] {
         Some((start, _)) => word.get(..start).unwrap_or_default(),
         None => word,
     }
-}
-
-fn is_url(word: &[u8]) -> bool {
-    scheme(word).is_some_and(|(start, _)| start == 0)
 }
 
 /// What a `file:` URL names on this machine.
