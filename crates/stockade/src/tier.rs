@@ -111,12 +111,16 @@ pub enum Step {
     Keeper,
     /// Set a resource limit.
     Rlimit(&'static str, u64),
+    /// Let the user have this many processes more than there are now.
+    ProcessCeiling(u32),
     /// Count the tree's processes, and end it above this many.
     CountProcesses(u32),
     /// Forbid new privileges.
     NoNewPrivileges,
     /// Keep signals and tracing within the tree.
     SignalScope,
+    /// Give up the capabilities with which root reads the memory of others, past Landlock.
+    DropCapabilitiesToLook,
     /// Close every descriptor but the standard three.
     CloseDescriptors,
     /// Run the program by its handle.
@@ -136,9 +140,15 @@ impl fmt::Display for Step {
             Self::Environment(names) => write!(f, "build the environment: {}", names.join(" ")),
             Self::Keeper => f.write_str("start the keeper, which ends the tree even if we die"),
             Self::Rlimit(name, value) => write!(f, "limit {name} to {value}"),
+            Self::ProcessCeiling(most) => {
+                write!(f, "limit the user's processes to those there are now and {most} more")
+            }
             Self::CountProcesses(most) => write!(f, "end the tree above {most} processes"),
             Self::NoNewPrivileges => f.write_str("forbid new privileges"),
             Self::SignalScope => f.write_str("keep signals and tracing within the tree (Landlock)"),
+            Self::DropCapabilitiesToLook => {
+                f.write_str("drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that")
+            }
             Self::CloseDescriptors => f.write_str("close every descriptor but the standard three"),
             Self::Exec => f.write_str("run the program by its handle"),
             Self::Deadline(seconds) => write!(f, "kill the whole tree after {seconds:?}"),

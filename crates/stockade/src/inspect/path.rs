@@ -42,9 +42,9 @@ fn judge_word(
     view: &View<'_>,
     settings: &Settings,
 ) -> Option<Finding> {
-    candidates(text.as_bytes()).into_iter().find_map(|candidate| {
-        judge(OsStr::from_bytes(candidate), text, argument, view, settings)
-    })
+    candidates(text.as_bytes())
+        .into_iter()
+        .find_map(|candidate| judge(OsStr::from_bytes(candidate), text, argument, view, settings))
 }
 
 fn judge(

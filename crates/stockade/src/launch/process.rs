@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stockade_linux::{Rlimits, Spec, StartError, Stdin};
 
@@ -14,7 +14,8 @@ use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{ByteCount, LimitHit};
 use crate::outcome::{Exit, Failure, Outcome, Usage, chain};
 use crate::plan::Plan;
-use crate::tier::{Description, Step, Tier, process::cpu_seconds};
+use crate::tier::process::{CORE_BYTES, cpu_seconds};
+use crate::tier::{Description, Step, Tier};
 
 /// A run of this tier.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(super) fn start(plan: Plan) -> Result<Process, Failure> {
         env: environment(&confinement, scratch.path().as_os_str())?,
         cwd: cleared.cwd,
         stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
-        rlimits: rlimits(&confinement),
+        rlimits: rlimits(&confinement)?,
         processes_max: confinement.limits.processes,
         signal_scope,
     };
@@ -73,7 +74,7 @@ impl Process {
             Ok(()) => Vec::new(),
             Err(error) => vec![format!("the scratch folder could not be removed: {error}")],
         };
-        let (exit, usage) = match &watched.end {
+        let (exit, usage, program_cpu) = match &watched.end {
             End::Ended(ended) => {
                 if ended.survivors > 0 {
                     lose(&mut enforcement, "some processes could not be killed");
@@ -84,11 +85,11 @@ impl Process {
                     peak_memory_bytes: Some(ended.peak_rss_bytes),
                     processes: None,
                 };
-                (exit_of(ended.status), usage)
+                (exit_of(ended.status), usage, ended.program_cpu)
             }
             End::Lost => {
                 lose(&mut enforcement, "the keeper of the tree was killed");
-                (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() })
+                (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() }, Duration::ZERO)
             }
         };
         // A program that ended by itself while the order to kill was under way beat its limit. A
@@ -97,7 +98,7 @@ impl Process {
             is_scoped && *limit != LimitHit::Processes && matches!(exit, Exit::Code(_))
         };
         let limit = watched.limit.filter(|limit| !beaten(limit));
-        let limit = limit.or_else(|| limit_by_signal(exit, &usage, &confinement));
+        let limit = limit.or_else(|| limit_by_signal(exit, program_cpu, &confinement));
         Outcome {
             exit,
             limit,
@@ -125,17 +126,26 @@ fn exit_of(status: stockade_linux::Status) -> Exit {
     }
 }
 
-/// A limit that the kernel enforced by signal: believed only with the figures to match.
-fn limit_by_signal(exit: Exit, usage: &Usage, confinement: &Confinement) -> Option<LimitHit> {
+/// A limit that the kernel enforced by signal. For processor time the figures have to match: what
+/// the program itself has used, for that is what the kernel counts. A file that grew too large
+/// leaves nothing but the signal.
+fn limit_by_signal(
+    exit: Exit,
+    program_cpu: Duration,
+    confinement: &Confinement,
+) -> Option<LimitHit> {
     const SIGKILL: i32 = 9;
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
     let limits = &confinement.limits;
-    let cpu = limits.cpu.map(|cpu| std::time::Duration::from_secs(cpu_seconds(cpu)));
-    // The kernel's clock for this limit ticks coarsely: the figures agree to a tenth.
-    let spent = |cpu: std::time::Duration| usage.cpu.as_secs_f64() >= cpu.as_secs_f64() * 0.9;
+    let allowed = limits.cpu.map(|cpu| Duration::from_secs(cpu_seconds(cpu)));
+    // The kernel counts this limit by clock ticks, so that the exact figure may be a little less.
+    let is_spent = |allowed: Duration| program_cpu >= allowed.mul_f64(0.9);
+    // A program that ignores the warning is killed a second later.
+    let is_overspent = |allowed: Duration| is_spent(allowed.saturating_add(Duration::from_secs(1)));
     match exit {
-        Exit::Signal(SIGXCPU | SIGKILL) if cpu.is_some_and(spent) => Some(LimitHit::Cpu),
+        Exit::Signal(SIGXCPU) if allowed.is_some_and(is_spent) => Some(LimitHit::Cpu),
+        Exit::Signal(SIGKILL) if allowed.is_some_and(is_overspent) => Some(LimitHit::Cpu),
         Exit::Signal(SIGXFSZ) if limits.file_size.is_some() => Some(LimitHit::FileSize),
         Exit::Signal(_) | Exit::Code(_) | Exit::Unknown => None,
     }
@@ -161,22 +171,26 @@ fn environment(confinement: &Confinement, scratch: &OsStr) -> Result<Vec<CString
         .collect()
 }
 
-fn rlimits(confinement: &Confinement) -> Rlimits {
+fn rlimits(confinement: &Confinement) -> Result<Rlimits, Failure> {
     let limits = &confinement.limits;
-    // This limit counts all processes of the user on the machine, so it can only be a ceiling:
-    // what is there now and the whole allowance on top. The keeper's count is the exact one.
-    let ceiling = |most: u32| {
-        stockade_linux::tasks_on_machine().map(|now| now.saturating_add(u64::from(most)))
-    };
-    Rlimits {
+    Ok(Rlimits {
         cpu_seconds: limits.cpu.map(cpu_seconds),
         address_space_bytes: limits.memory.map(ByteCount::get),
         file_size_bytes: limits.file_size.map(ByteCount::get),
-        processes: limits.processes.and_then(|most| ceiling(most).ok()),
+        processes: limits.processes.map(process_ceiling).transpose()?,
         open_files: Some(limits.open_files),
-        core_bytes: Some(0),
+        core_bytes: Some(CORE_BYTES),
         stack_bytes: None,
-    }
+    })
+}
+
+/// The kernel's limit counts all processes of the user on the machine, so it can only be a
+/// ceiling: what is there now and the whole allowance on top. The keeper's count is the exact one.
+fn process_ceiling(most: u32) -> Result<u64, Failure> {
+    let now = stockade_linux::tasks_on_machine().map_err(|error| {
+        Failure::new("count the machine's processes", error.to_string()).remedy("mount /proc")
+    })?;
+    Ok(now.saturating_add(u64::from(most)))
 }
 
 fn no_signal_scope(error: &std::io::Error) -> Failure {

@@ -135,24 +135,34 @@ fn open_folder(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 /// folders that the run made unreadable are opened again.
 fn remove(base: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     let mut here = enter(base, name)?;
-    let mut way: Vec<OsString> = Vec::new();
+    let mut way: Vec<(OsString, (u64, u64))> = Vec::new();
     loop {
         match clear(here.as_fd())? {
             Some(folder) if way.len() < DEPTH_MAX => {
+                let parent = identity(here.as_fd())?;
                 here = enter(here.as_fd(), &folder)?;
-                way.push(folder);
+                way.push((folder, parent));
             }
             Some(_) => return Err(Errno::NAMETOOLONG),
             None => match way.pop() {
-                Some(done) => {
+                Some((done, parent)) => {
                     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                     here = rustix::fs::openat(&here, "..", flags, Mode::empty())?;
+                    if identity(here.as_fd())? != parent {
+                        // Someone moved the folder: what is above it now is not ours to clear.
+                        return Err(Errno::STALE);
+                    }
                     rustix::fs::unlinkat(&here, &done, AtFlags::REMOVEDIR)?;
                 }
                 None => return rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR),
             },
         }
     }
+}
+
+fn identity(folder: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
+    let stat = rustix::fs::fstat(folder)?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 /// Opens a folder with all rights in it.

@@ -8,6 +8,9 @@ use crate::limits::{ByteCount, Limits};
 
 const NO_BOX: &str = "the process tier runs with the caller's own rights";
 
+/// A limit of none still lets the kernel pipe a core to a handler; one byte does not (core(5)).
+pub const CORE_BYTES: u64 = 1;
+
 /// Which steps this tier takes under this confinement, and what they keep on this machine.
 pub fn describe(confinement: &Confinement, machine: Machine) -> Description {
     Description {
@@ -28,9 +31,13 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
         Step::Keeper,
     ];
     steps.extend(rlimits(limits));
+    steps.extend(limits.processes.map(Step::ProcessCeiling));
     steps.extend(limits.processes.map(Step::CountProcesses));
     steps.push(Step::NoNewPrivileges);
-    steps.extend(machine.signal_scope.then_some(Step::SignalScope));
+    if machine.signal_scope {
+        steps.push(Step::SignalScope);
+        steps.extend(machine.is_root.then_some(Step::DropCapabilitiesToLook));
+    }
     steps.extend([
         Step::CloseDescriptors,
         Step::Exec,
@@ -46,7 +53,7 @@ fn rlimits(limits: &Limits) -> impl Iterator<Item = Step> {
     let memory = limits.memory.map(ByteCount::get).map(|most| Step::Rlimit("address space", most));
     let file = limits.file_size.map(ByteCount::get).map(|most| Step::Rlimit("file size", most));
     let open = Step::Rlimit("open files", limits.open_files);
-    cpu.into_iter().chain(memory).chain(file).chain([open, Step::Rlimit("core", 0)])
+    cpu.into_iter().chain(memory).chain(file).chain([open, Step::Rlimit("core", CORE_BYTES)])
 }
 
 /// The kernel counts whole seconds: a part of one is rounded up, and none is still one.
@@ -71,10 +78,15 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
             &["keeper", "subreaper"],
             "other processes can be seen and signalled, the keeper included",
         ),
+        Guarantee::Privileges if machine.is_root => Enforced::partial(
+            guarantee,
+            &["no_new_privs"],
+            "it runs as root, with most of root's capabilities and every system call",
+        ),
         Guarantee::Privileges => Enforced::partial(
             guarantee,
             &["no_new_privs"],
-            "the capabilities and system calls of the caller remain",
+            "every system call remains, and whatever capabilities the caller has",
         ),
         Guarantee::TreeLimits => tree_limits(confinement, machine),
         Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
@@ -107,16 +119,8 @@ fn tree_limits(confinement: &Confinement, machine: Machine) -> Enforced {
 
 fn environment(machine: Machine) -> Enforced {
     let guarantee = Guarantee::Environment;
-    if machine.signal_scope && !machine.is_root {
-        return Enforced::full(guarantee, &["built-environment", "landlock-signal-scope"]);
-    }
     if machine.signal_scope {
-        // `may_access_mm` of Linux 6.14 asks for CAP_PERFMON before it asks Landlock.
-        return Enforced::partial(
-            guarantee,
-            &["built-environment", "landlock-signal-scope"],
-            "with root's capabilities the supervisor's own environment can be read in /proc",
-        );
+        return Enforced::full(guarantee, &["built-environment", "landlock-signal-scope"]);
     }
     if machine.supervisor_hidden && !machine.is_root {
         return Enforced::partial(

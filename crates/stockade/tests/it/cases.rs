@@ -64,8 +64,7 @@ struct Count {
 fn check(table: &str, least: usize) {
     let table: Table = toml::from_str(table).unwrap();
     let project = Project::new();
-    let (strict, contained) =
-        (project.examiner(Policy::shipped()), project.examiner(contained()));
+    let (strict, contained) = (project.examiner(Policy::shipped()), project.examiner(contained()));
     let mut policy = Policy::shipped();
     policy.settings.deny.retain(|name| name != "curl" && name != "wget");
     let network = project.examiner(policy);
@@ -105,7 +104,9 @@ fn refuses(project: &Project, examiner: &Examiner, group: &Group, pair: &Pair) -
     }
     if ruling.argument != pair.at {
         let (found, at) = (ruling.argument, pair.at);
-        return Some(format!("{about}: {no:?} should be refused for argument {at:?}, not {found:?}"));
+        return Some(format!(
+            "{about}: {no:?} should be refused for argument {at:?}, not {found:?}"
+        ));
     }
     let reason = ruling.reason.unwrap_or_default();
     if pair.at.is_some_and(|at| !reason.contains(&format!("argument {at}"))) {

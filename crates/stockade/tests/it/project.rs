@@ -19,7 +19,8 @@ pub(crate) struct Project {
 impl Project {
     pub(crate) fn new() -> Self {
         let project = Self { folder: tempfile::tempdir().unwrap() };
-        for folder in ["work/src/deep", "work/sub", "work/a b", "work/http:", "work-evil", "outside"]
+        for folder in
+            ["work/src/deep", "work/sub", "work/a b", "work/http:", "work-evil", "outside"]
         {
             fs::create_dir_all(project.beside(folder)).unwrap();
         }

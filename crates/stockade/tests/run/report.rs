@@ -181,7 +181,7 @@ fn a_guarantee_that_cannot_be_kept_fails_before_anything_runs() {
     project.script("mark.sh", "touch spawned\n");
     for guarantee in [Guarantee::Network, Guarantee::Writes, Guarantee::Reads, Guarantee::Kernel] {
         let policy = policy(|policy| {
-            policy.require.insert(guarantee);
+            policy.require.insert(guarantee, stockade::guarantee::Kept::Full);
         });
         let report = project.run_with(policy, exec(&["sh", "mark.sh"]));
         failed_without_running(&report);
