@@ -8,6 +8,7 @@ mod awk;
 mod call;
 mod environment;
 mod example;
+mod file;
 mod glob;
 mod grammar;
 mod index;
@@ -30,6 +31,7 @@ use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
 use environment::Variables;
+use file::{File, Slot};
 use index::Index;
 use program::Program;
 
@@ -39,7 +41,7 @@ pub use schema::Class;
 /// The knowledge base.
 #[derive(Debug)]
 pub struct Knowledge {
-    files: &'static [(&'static str, &'static str)],
+    files: &'static [File],
     index: Index,
     variables: Variables,
     words: OnceLock<HashSet<&'static str>>,
@@ -79,16 +81,17 @@ impl Knowledge {
     /// The knowledge that is built in.
     pub fn shipped() -> &'static Self {
         static SHIPPED: OnceLock<Knowledge> = OnceLock::new();
-        SHIPPED.get_or_init(|| Self::of(shipped::PROGRAMS, shipped::ENVIRONMENT))
+        SHIPPED.get_or_init(|| Self::of(shipped::PROGRAMS, &shipped::NAMES, shipped::ENVIRONMENT))
     }
 
     fn of(
-        files: &'static [(&'static str, &'static str)],
+        files: &'static [File],
+        names: &'static [Slot],
         environment: (&'static str, &'static str),
     ) -> Self {
         Self {
             files,
-            index: Index::new(files),
+            index: Index::new(files, names),
             variables: Variables::new(environment.0, environment.1),
             words: OnceLock::new(),
         }
@@ -121,8 +124,8 @@ impl Knowledge {
     }
 
     /// The names of all programs, without versions and patterns.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.index.entries.iter().flat_map(|entry| entry.names.iter().copied())
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.index.entries.iter().flat_map(index::Entry::names)
     }
 
     /// Whether a word names a known program, or a subcommand of one.
@@ -133,13 +136,11 @@ impl Knowledge {
 
     /// Loads everything and runs every example.
     pub fn check(&self) -> Result<Summary, Vec<Broken>> {
-        let mut broken = Vec::new();
+        let mut broken = self.index.twice();
+        broken.extend(Index::faults_of(self.files));
         let mut summary = Summary { entries: self.index.entries.len(), ..Summary::default() };
-        for name in &self.index.twice {
-            broken.push(Broken::new("programs", 1, format!("{name} is there twice")));
-        }
         for entry in &self.index.entries {
-            summary.names = summary.names.saturating_add(entry.names.len());
+            summary.names = summary.names.saturating_add(entry.names().count());
             let checked = entry.program().and_then(|program| {
                 example::check(self, program).map_err(|message| entry.broken(message))?;
                 Ok(program)

@@ -18,10 +18,15 @@ impl Glob {
         matches(self.0.as_bytes(), text, |pattern, byte| pattern.eq_ignore_ascii_case(&byte))
     }
 
-    /// Whether an exempt word matches: to the letter, and `*` does not go over a line end.
+    /// Whether an exempt word matches: to the letter, and never over a line end.
     pub(super) fn fits(&self, text: &[u8]) -> bool {
-        !text.contains(&b'\n') && matches(self.0.as_bytes(), text, |pattern, byte| pattern == byte)
+        fits(&self.0, text)
     }
+}
+
+/// Whether a text matches a pattern to the letter, and has no line end.
+pub(super) fn fits(pattern: &str, text: &[u8]) -> bool {
+    !text.contains(&b'\n') && matches(pattern.as_bytes(), text, |pattern, byte| pattern == byte)
 }
 
 /// Walks both with one point to come back to, so the time is bounded by the product of the

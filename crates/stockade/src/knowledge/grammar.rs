@@ -69,7 +69,7 @@ impl Grammar {
             for (list, into) in
                 [(&options.long, &mut grammar.long), (&options.single, &mut grammar.single)]
             {
-                for notation in list {
+                for notation in list.split_whitespace() {
                     let (name, takes) = notated(notation)?;
                     into.insert(name.to_owned(), takes);
                 }

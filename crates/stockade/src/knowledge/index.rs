@@ -1,22 +1,21 @@
 //! Finds the blocks of the data files and the names in them without parsing the rest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use super::glob::Glob;
+use super::file::{self, File, Slot};
 use super::program::Program;
-use super::{Broken, schema};
+use super::{Broken, glob, schema};
 
 /// One block of data, parsed when its program is first asked for.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) file: &'static str,
-    pub(super) line: usize,
-    text: &'static str,
-    pub(super) names: Vec<&'static str>,
-    versioned: bool,
-    like: Vec<Glob>,
-    parsed: OnceLock<Result<Program, Broken>>,
+    file: &'static str,
+    whole: &'static str,
+    start: usize,
+    end: usize,
+    // Boxed: the index holds many entries, of which a run asks for few.
+    parsed: OnceLock<Result<Box<Program>, Broken>>,
     /// The result of its examples.
     pub(super) checked: OnceLock<Result<(), Broken>>,
 }
@@ -24,112 +23,138 @@ pub(super) struct Entry {
 impl Entry {
     /// The compiled program.
     pub(super) fn program(&self) -> Result<&Program, Broken> {
-        self.parsed.get_or_init(|| self.parse()).as_ref().map_err(Clone::clone)
+        match self.parsed.get_or_init(|| self.parse().map(Box::new)) {
+            Ok(program) => Ok(program),
+            Err(broken) => Err(broken.clone()),
+        }
     }
 
     pub(super) fn broken(&self, message: String) -> Broken {
-        Broken::new(self.file, self.line, message)
+        let before = self.whole.get(..self.start).unwrap_or_default();
+        Broken::new(self.file, before.lines().count().saturating_add(1), message)
+    }
+
+    /// The names of the program, from its first line.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.head("names = ").map(quoted).into_iter().flatten()
+    }
+
+    fn text(&self) -> &'static str {
+        self.whole.get(self.start..self.end).unwrap_or_default()
+    }
+
+    fn is_versioned(&self) -> bool {
+        self.head("versioned = ") == Some("true")
+    }
+
+    fn like(&self) -> impl Iterator<Item = &'static str> {
+        self.head("like = ").map(quoted).into_iter().flatten()
+    }
+
+    /// A value of the first three lines.
+    fn head(&self, key: &str) -> Option<&'static str> {
+        self.text().lines().skip(1).take(3).find_map(|line| line.strip_prefix(key))
     }
 
     fn parse(&self) -> Result<Program, Broken> {
         let block: schema::Block =
-            toml::from_str(self.text).map_err(|error| self.broken(error.to_string()))?;
+            toml::from_str(self.text()).map_err(|error| self.broken(error.to_string()))?;
         let mut programs = block.program.into_iter();
         let (Some(program), None) = (programs.next(), programs.next()) else {
             return Err(self.broken("a block holds one program".to_owned()));
         };
-        if program.names != self.names
-            || program.versioned != self.versioned
-            || program.like.len() != self.like.len()
+        if !self.names().eq(program.names.iter().map(String::as_str))
+            || !self.like().eq(program.like.iter().map(String::as_str))
+            || !program.like.iter().all(|pattern| pattern.contains(['.', '-']))
+            || program.versioned != self.is_versioned()
         {
             let message = "`names`, `versioned` and `like` are the first lines of a program";
             return Err(self.broken(message.to_owned()));
         }
-        let name = self.names.first().copied().unwrap_or_default();
+        let name = self.names().next().unwrap_or_default();
         Program::new(program).map_err(|message| self.broken(format!("{name}: {message}")))
     }
 }
 
 /// All blocks, by name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
-    by_name: HashMap<&'static str, usize>,
-    /// Names that stand in two blocks.
-    pub(super) twice: Vec<&'static str>,
+    slots: &'static [Slot],
 }
 
 impl Index {
-    pub(super) fn new(files: &[(&'static str, &'static str)]) -> Self {
-        let mut index = Self::default();
-        for (file, text) in files {
-            let mut start = None;
-            let mut offset = 0_usize;
-            for (line, content) in text.split_inclusive('\n').enumerate() {
-                if content.trim_end() == "[[program]]" {
-                    index.add(file, text, start.replace((offset, line)), offset);
-                }
-                offset = offset.saturating_add(content.len());
-            }
-            index.add(file, text, start, offset);
+    pub(super) fn new(files: &[File], slots: &'static [Slot]) -> Self {
+        let mut entries = Vec::with_capacity(256);
+        for file in files {
+            let ends = file.starts.iter().copied().skip(1).chain([file.text.len()]);
+            entries.extend(file.starts.iter().zip(ends).map(|(&start, end)| Entry {
+                file: file.name,
+                whole: file.text,
+                start,
+                end,
+                parsed: OnceLock::new(),
+                checked: OnceLock::new(),
+            }));
         }
-        index
-    }
-
-    fn add(
-        &mut self,
-        file: &'static str,
-        text: &'static str,
-        start: Option<(usize, usize)>,
-        end: usize,
-    ) {
-        let Some((start, line)) = start else { return };
-        let Some(text) = text.get(start..end) else { return };
-        let mut entry = Entry {
-            file,
-            line: line.saturating_add(1),
-            text,
-            names: Vec::new(),
-            versioned: false,
-            like: Vec::new(),
-            parsed: OnceLock::new(),
-            checked: OnceLock::new(),
-        };
-        for line in text.lines().skip(1).take(3) {
-            if let Some(list) = line.strip_prefix("names = ") {
-                entry.names = quoted(list).collect();
-            } else if let Some(list) = line.strip_prefix("like = ") {
-                entry.like = quoted(list).map(Glob::new).collect();
-            }
-            entry.versioned |= line == "versioned = true";
-        }
-        let at = self.entries.len();
-        for name in &entry.names {
-            if self.by_name.insert(name, at).is_some() {
-                self.twice.push(name);
-            }
-        }
-        self.entries.push(entry);
+        Self { entries, slots }
     }
 
     /// The block of a program: by its name, by its name without a version, by a pattern.
     pub(super) fn find(&self, name: &str) -> Option<&Entry> {
-        if let Some(entry) = self.by_name.get(name).and_then(|&at| self.entries.get(at)) {
-            return Some(entry);
-        }
-        let versioned = stem(name)
-            .and_then(|stem| self.by_name.get(stem))
-            .and_then(|&at| self.entries.get(at))
-            .filter(|entry| entry.versioned);
-        versioned.or_else(|| {
-            let like = |entry: &&Entry| entry.like.iter().any(|glob| glob.fits(name.as_bytes()));
-            self.entries.iter().find(like)
-        })
+        self.by_name(name)
+            .or_else(|| {
+                stem(name).and_then(|stem| self.by_name(stem)).filter(|entry| entry.is_versioned())
+            })
+            .or_else(|| self.by_pattern(name))
+    }
+
+    fn by_name(&self, name: &str) -> Option<&Entry> {
+        let hash = file::hash(name.as_bytes());
+        let (before, from) = self.slots.split_at_checked(file::home(hash, self.slots.len()))?;
+        from.iter()
+            .chain(before)
+            .take_while(|slot| !slot.is_free())
+            .filter_map(|slot| self.entries.get(slot.block_of(hash)?))
+            .find(|entry| entry.names().any(|known| known == name))
+    }
+
+    /// Every pattern has a dot or a dash, so plain names need not be compared.
+    fn by_pattern(&self, name: &str) -> Option<&Entry> {
+        let fits = |pattern: &str| glob::fits(pattern, name.as_bytes());
+        let mut entries = self.entries.iter().filter(|_| name.contains(['.', '-']));
+        entries.find(|entry| entry.like().any(fits))
+    }
+
+    /// Names that are in two blocks.
+    pub(super) fn twice(&self) -> Vec<Broken> {
+        let mut seen = HashSet::new();
+        let names =
+            self.entries.iter().flat_map(|entry| entry.names().map(move |name| (entry, name)));
+        names
+            .filter(|(_, name)| !seen.insert(*name))
+            .map(|(entry, name)| entry.broken(format!("{name} is there twice")))
+            .collect()
+    }
+
+    /// Blocks that do not begin as they must would be passed over in silence.
+    pub(super) fn faults_of(files: &[File]) -> Vec<Broken> {
+        let strays = files.iter().flat_map(|file| {
+            let text = file.text;
+            let lines = text.lines().enumerate().zip(text.lines().skip(1).chain([""]));
+            lines.filter_map(move |((at, line), next)| {
+                let stray = line.trim() == "[[program]]"
+                    && (line != "[[program]]" || !next.starts_with("names = ["));
+                let message = "a program begins with `[[program]]` and its names".to_owned();
+                stray.then(|| Broken::new(file.name, at.saturating_add(1), message))
+            })
+        });
+        strays.collect()
     }
 
     /// Every word that names a program or a subcommand.
-    pub(super) fn words(files: &[(&'static str, &'static str)]) -> HashSet<&'static str> {
-        let lines = files.iter().flat_map(|(_, text)| text.lines());
+    pub(super) fn words(files: &[File]) -> HashSet<&'static str> {
+        let lines = files.iter().flat_map(|file| file.text.lines());
         lines
             .filter(|line| line.starts_with("names = ") || line.starts_with("subcommands = ["))
             .flat_map(quoted)

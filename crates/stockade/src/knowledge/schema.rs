@@ -100,11 +100,11 @@ pub(super) struct Options {
     /// As for `getopt`: `a` a flag, `b:` with a value, `c::` with a value in the same word if at
     /// all, `d#` with digits in the same word, `e!` followed by a command.
     pub(super) short: String,
-    /// `name`, `name=` with a value (`name==` with two), `name?` with a value after `=` if at all,
-    /// `name!` followed by a command up to `;`, `name!+` also up to `{} +`.
-    pub(super) long: Vec<String>,
+    /// With spaces between: `name`, `name=` with a value (`name==` with two), `name?` with a value
+    /// after `=` if at all, `name!` followed by a command up to `;`, `name!+` also up to `{} +`.
+    pub(super) long: String,
     /// The same for options of one dash and several letters; they may be written with two.
-    pub(super) single: Vec<String>,
+    pub(super) single: String,
     pub(super) order: Order,
     pub(super) values: Values,
     pub(super) abbreviations: Abbreviations,

@@ -1,7 +1,12 @@
-//! The data files that are built in.
+//! The data files that are built in, with the places where their blocks begin.
+//!
+//! The places are found when the crate is compiled, so that the first question does not pay for
+//! a walk through all the data.
+
+use super::file::{File, Slot, block_after, blocks, table};
 
 /// The programs, by theme.
-pub(super) const PROGRAMS: &[(&str, &str)] = &[
+pub(super) const PROGRAMS: &[File] = &[
     program_file!("shells"),
     program_file!("interpreters"),
     program_file!("wrappers"),
@@ -18,15 +23,35 @@ pub(super) const PROGRAMS: &[(&str, &str)] = &[
     program_file!("system"),
 ];
 
+/// The names in them.
+pub(super) static NAMES: [Slot; 4096] = table(PROGRAMS);
+
 /// The variables.
-pub(super) const ENVIRONMENT: (&str, &str) = program_file!("environment");
+pub(super) const ENVIRONMENT: (&str, &str) =
+    ("programs/environment.toml", include_str!("../../../../policies/programs/environment.toml"));
 
 macro_rules! program_file {
-    ($theme:literal) => {
-        (
-            concat!("programs/", $theme, ".toml"),
-            include_str!(concat!("../../../../policies/programs/", $theme, ".toml")),
-        )
-    };
+    ($theme:literal) => {{
+        const TEXT: &str = include_str!(concat!("../../../../policies/programs/", $theme, ".toml"));
+        const STARTS: [usize; blocks(TEXT)] = starts(TEXT);
+        File { name: concat!("programs/", $theme, ".toml"), text: TEXT, starts: &STARTS }
+    }};
 }
 use program_file;
+
+#[expect(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "evaluated at compile time, where a fault is an error of the compiler"
+)]
+const fn starts<const COUNT: usize>(text: &str) -> [usize; COUNT] {
+    let mut starts = [0; COUNT];
+    let (mut found, mut from) = (0, 0);
+    while found < COUNT {
+        let start = block_after(text, from);
+        starts[found] = start;
+        found += 1;
+        from = start + 1;
+    }
+    starts
+}

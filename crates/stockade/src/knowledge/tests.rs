@@ -5,7 +5,7 @@ mod table;
 
 use std::time::Instant;
 
-use super::{Class, Knowledge, shipped};
+use super::{Class, Knowledge, file, shipped};
 
 #[test]
 fn every_entry_loads_and_every_example_holds() {
@@ -55,6 +55,18 @@ fn knows_the_words_of_programs_and_subcommands() {
     }
 }
 
+/// A knowledge base of these texts.
+fn knowledge(texts: &[&'static str]) -> Knowledge {
+    let file = |text: &&'static str| {
+        assert_eq!(file::blocks(text), 1);
+        let starts = vec![file::block_after(text, 0)];
+        file::File { name: "test.toml", text, starts: starts.leak() }
+    };
+    let files = texts.iter().map(file).collect::<Vec<_>>().leak();
+    let names = Box::leak(Box::new(file::table::<16>(files)));
+    Knowledge::of(files, names, shipped::ENVIRONMENT)
+}
+
 #[test]
 fn an_entry_that_does_not_load_is_an_error() {
     let cases = [
@@ -78,8 +90,7 @@ fn an_entry_that_does_not_load_is_an_error() {
     ];
     for (text, message) in cases {
         let text: &'static str = Box::leak(format!("[[program]]\n{text}").into_boxed_str());
-        let files: &'static [(&str, &str)] = Box::leak(Box::new([("test.toml", text)]));
-        let knowledge = Knowledge::of(files, shipped::ENVIRONMENT);
+        let knowledge = knowledge(&[text]);
         let error = knowledge.read("x", &[]).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         assert!(knowledge.check().is_err());
@@ -90,8 +101,7 @@ fn an_entry_that_does_not_load_is_an_error() {
 fn a_name_in_two_entries_is_an_error() {
     const RULE: &str = "[[program]]\nnames = [\"x\"]\n[[program.refuse]]\nalways = true\n\
                         why = \"w\"\nrefused = [[\"x\"]]\nallowed = [[\"x\", \"--help\"]]\n";
-    let files: &'static [(&str, &str)] = Box::leak(Box::new([("a.toml", RULE), ("b.toml", RULE)]));
-    let knowledge = Knowledge::of(files, shipped::ENVIRONMENT);
+    let knowledge = knowledge(&[RULE, RULE]);
     assert!(knowledge.check().unwrap_err().iter().any(|error| error.to_string().contains("twice")));
 }
 
@@ -117,7 +127,7 @@ fn dangerous_variables_are_told_from_others() {
 #[ignore = "a measurement, not a test"]
 #[expect(clippy::print_stdout, reason = "a measurement is there to be read")]
 fn measure_first_questions() {
-    let fresh = || Knowledge::of(shipped::PROGRAMS, shipped::ENVIRONMENT);
+    let fresh = || Knowledge::of(shipped::PROGRAMS, &shipped::NAMES, shipped::ENVIRONMENT);
     for name in ["ls", "git", "sort", "bash", "env"] {
         let start = Instant::now();
         let knowledge = fresh();

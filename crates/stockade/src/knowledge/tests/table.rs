@@ -103,7 +103,7 @@ fn the_inner_command_is_what_would_run() {
         let outer_words = words(outer);
         let reading = read(&Word::list(&outer_words));
         let found: Vec<_> =
-            reading.inner[0].words.iter().map(|word| word.text.to_owned()).collect();
+            reading.inner[0].words.iter().map(|word| word.text.clone().into_owned()).collect();
         assert_eq!(found, words(inner), "{outer}");
     }
 }
