@@ -12,8 +12,9 @@ mod structure;
 mod view;
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 
-pub use command::{Command, Via};
+pub use command::{Command, Start};
 pub use finding::{Axis, Finding, Weight};
 pub use program::{NoProgram, Place, Program, Programs};
 pub use settings::{DENY, INTERPRETERS, Settings};
@@ -44,6 +45,15 @@ pub enum Origin {
     Line,
 }
 
+/// What the program reads on standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: it is closed or empty.
+    Nothing,
+    /// Bytes that the caller sends.
+    Given,
+}
+
 /// What the axes are asked against.
 #[derive(Debug, Clone, Copy)]
 pub struct Inspector<'g> {
@@ -61,23 +71,30 @@ impl Inspector<'_> {
         &self,
         words: Vec<Word<'a>>,
         origin: Origin,
+        input: Input,
         view: &View<'_>,
     ) -> Inspection<'a> {
         let mut findings = Vec::new();
         let commands = self.commands(words, view, &mut findings);
+        let entered = path::entered(&commands, view).unwrap_or_else(|finding| {
+            findings.push(finding);
+            Vec::new()
+        });
         for command in &commands {
+            if command.start == Start::Script {
+                findings.extend(name::inspect_interpreter(command, self.settings));
+                continue;
+            }
             findings.extend(match origin {
                 Origin::Argv => name::inspect(command, self.settings),
                 Origin::Line => name::inspect_listed(command, self.settings),
             });
             findings.extend(argv::inspect(command, self.settings));
-            // A script's first line is not the caller's: its paths are the system's business.
-            if command.via == Via::Words {
-                if origin == Origin::Argv {
-                    findings.extend(structure::inspect(command, self.settings));
-                }
-                findings.extend(path::inspect(command, view, self.settings));
+            findings.extend(argv::inspect_added_words(command, input, view));
+            if origin == Origin::Argv {
+                findings.extend(structure::inspect(command, self.settings));
             }
+            findings.extend(path::inspect(command, &entered, view, self.settings));
         }
         findings.sort_by_key(|finding| finding.axis);
         Inspection { commands, findings }
@@ -90,17 +107,29 @@ impl Inspector<'_> {
         findings: &mut Vec<Finding>,
     ) -> Vec<Command<'a>> {
         let mut commands = Vec::new();
-        let mut todo = VecDeque::from([(words, Via::Words, 0_usize)]);
-        while let Some((words, via, depth)) = todo.pop_front() {
+        let mut entered: Vec<OsString> = Vec::new();
+        let mut todo = VecDeque::from([(words, Start::Call, 0_usize)]);
+        while let Some((words, start, depth)) = todo.pop_front() {
             if depth > DEPTH_MAX || commands.len() >= COMMANDS_MAX {
                 findings.push(maze(&words));
                 break;
             }
-            let command = self.command(words, via, view, findings);
             let deeper = depth.saturating_add(1);
-            let inner = command.readings.iter().flat_map(|reading| &reading.inner);
-            todo.extend(inner.map(|inner| (inner.words.clone(), via, deeper)));
-            todo.extend(command.script_words().map(|words| (words, Via::Script, deeper)));
+            let command = self.command(words, start, view, findings);
+            for inner in command.readings.iter().flat_map(|reading| &reading.inner) {
+                let start = match command.start {
+                    Start::Script => Start::Script,
+                    _ if inner.open => Start::Open,
+                    Start::Call | Start::Wrapper | Start::Open | Start::Entered => Start::Wrapper,
+                };
+                todo.push_back((inner.words.clone(), start, deeper));
+            }
+            todo.extend(command.interpreter().map(|words| (words, Start::Script, deeper)));
+            if matches!(start, Start::Wrapper | Start::Open) {
+                let there = entered.iter().filter_map(|folder| command.started_in(folder, view));
+                todo.extend(there.map(|words| (words, Start::Entered, deeper)));
+            }
+            entered.extend(path::entered_in(&command));
             commands.push(command);
         }
         commands
@@ -109,7 +138,7 @@ impl Inspector<'_> {
     fn command<'a>(
         &self,
         words: Vec<Word<'a>>,
-        via: Via,
+        start: Start,
         view: &View<'_>,
         findings: &mut Vec<Finding>,
     ) -> Command<'a> {
@@ -132,7 +161,7 @@ impl Inspector<'_> {
                 }),
             }
         }
-        Command::new(words, via, program, names, readings)
+        Command::new(words, start, program, names, readings)
     }
 }
 
@@ -140,9 +169,7 @@ impl Inspector<'_> {
 /// because it is called so; a denied name stays denied all the same.
 fn known_names<'n>(program: &'n Result<Program, NoProgram>, names: &'n [String]) -> &'n [String] {
     match program {
-        Ok(program) if program.place == Place::Root && program.script.is_some() => {
-            &program.identities
-        }
+        Ok(program) if program.place == Place::Root && program.is_script => &program.identities,
         Ok(_) | Err(_) => names,
     }
 }

@@ -8,7 +8,7 @@ use super::{Cleared, complaint};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::Confinement;
 use crate::inspect::{
-    Command, Finding, Inspection, Inspector, Origin, Program, Programs, Root, View,
+    Command, Finding, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
 };
 use crate::knowledge::{Knowledge, Word};
 use crate::outcome::Failure;
@@ -72,7 +72,7 @@ impl Examiner {
             Ok(prepared) => prepared,
             Err(finding) => return self.unprepared(call, finding),
         };
-        let Inspection { mut commands, findings } = self.inspect(&argv, origin, &view);
+        let Inspection { mut commands, findings } = self.inspect(call, &argv, origin, &view);
         let mut ruling = self.policy.decide(&findings);
         let listed = commands.iter().map(words_of).collect();
         let program =
@@ -125,13 +125,23 @@ impl Examiner {
         Ok((argv, origin, view))
     }
 
-    fn inspect<'a>(&self, argv: &'a Argv, origin: Origin, view: &View<'_>) -> Inspection<'a> {
+    fn inspect<'a>(
+        &self,
+        call: &ToolCall,
+        argv: &'a Argv,
+        origin: Origin,
+        view: &View<'_>,
+    ) -> Inspection<'a> {
+        let input = match &call.tool {
+            Tool::Exec(exec) if !exec.stdin.is_empty() => Input::Given,
+            Tool::Exec(_) | Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Input::Nothing,
+        };
         let inspector = Inspector {
             settings: &self.policy.settings,
             programs: &self.programs,
             knowledge: Knowledge::shipped(),
         };
-        inspector.inspect(Word::list(argv.words()), origin, view)
+        inspector.inspect(Word::list(argv.words()), origin, input, view)
     }
 
     /// What a run of this call may touch and use; the caller can ask for less time only.
@@ -157,7 +167,7 @@ fn clear(
         Tool::Exec(exec) => exec.stdin.clone(),
         Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
     };
-    let script = program.script.as_ref().and_then(|_| c_path(program.found_at.as_os_str()));
+    let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
     let opened = view.cwd().try_clone_to_owned();
     let cwd = opened.map_err(|error| Failure::new("open the working folder", error.to_string()))?;
     Ok(Cleared { call: call.id.clone(), argv, stdin, program: program.handle, script, cwd })

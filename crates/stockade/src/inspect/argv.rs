@@ -1,24 +1,69 @@
 //! The argv axis: what the arguments make a program do, from the knowledge base.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::Input;
 use super::command::Command;
 use super::finding::{Axis, Finding, Weight};
 use super::settings::{INTERPRETERS, Settings};
-use crate::knowledge::{Hazard, HazardKind};
+use super::view::{Landing, View};
+use crate::knowledge::{Hazard, HazardKind, Word};
 
 /// What this axis finds in one command.
 pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
+    let mut seen = HashSet::new();
     let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
     for hazard in hazards.filter(|hazard| !is_permitted(hazard, command, settings)) {
-        let finding = finding(hazard, command);
-        if !findings.contains(&finding) {
-            findings.push(finding);
+        if seen.insert((hazard.kind, hazard.argument, &hazard.flag, &hazard.why)) {
+            findings.push(finding(hazard, command));
         }
     }
     if findings.is_empty() && command.readings.is_empty() {
         findings.extend(unknown_interpreter(command, settings));
     }
     findings
+}
+
+/// Words that a command gets from its input or from a file, and that nobody can judge before.
+///
+/// Only where there is such input: `xargs ls` alone runs `ls`.
+pub(super) fn inspect_added_words(
+    command: &Command<'_>,
+    input: Input,
+    view: &View<'_>,
+) -> Option<Finding> {
+    let is_find = |hazard: &Hazard| hazard.kind == HazardKind::FindAction;
+    let readings = command.readings.iter();
+    let mut readings = readings.filter(|reading| !reading.hazards.iter().any(is_find));
+    let inner = readings.find_map(|reading| reading.inner.iter().find(|inner| inner.open))?;
+    let inner = inner.words.first()?;
+    let is_file = |word: &Word<'_>| {
+        let text = word.text.as_encoded_bytes();
+        let value = text.iter().position(|byte| *byte == b'=').map_or(0, |at| at.saturating_add(1));
+        [0, 2, value].into_iter().filter_map(|at| word.text.as_bytes().get(at..)).any(|path| {
+            let landing = view.land(OsStr::from_bytes(path));
+            !path.is_empty() && matches!(landing, Landing::Inside { exists: true, .. })
+        })
+    };
+    if input == Input::Nothing && !command.own_arguments().any(is_file) {
+        return None;
+    }
+    let (name, argument) = (command.spelled().to_string_lossy(), inner.argument);
+    Some(Finding {
+        axis: Axis::Argv,
+        rule: "added-words",
+        text: format!(
+            "{name:?} adds words to {:?} (argument {argument}) that are not known before the run",
+            inner.text
+        ),
+        argument: Some(argument),
+        instead: Some("name all arguments in the call itself".to_owned()),
+        listed: None,
+        weight: Weight::Strict,
+    })
 }
 
 /// Inline code is the business of the policy's list, for the interpreters that the shipped list
@@ -88,14 +133,25 @@ fn finding(hazard: &Hazard, command: &Command<'_>) -> Finding {
         rule,
         text,
         argument: Some(*argument),
-        instead: hazard.instead.as_deref().map(str::to_owned).or_else(|| alternative(hazard.kind)),
+        instead: Some(
+            hazard.instead.as_deref().unwrap_or_else(|| alternative(hazard.kind)).to_owned(),
+        ),
         listed: None,
         weight: if hazard.kind == HazardKind::FindAction { Weight::Strict } else { Weight::Always },
     }
 }
 
-fn alternative(kind: HazardKind) -> Option<String> {
-    is_code(kind).then(|| "put the code into a script file and run that".to_owned())
+fn alternative(kind: HazardKind) -> &'static str {
+    match kind {
+        HazardKind::InlineCode | HazardKind::StdinCode => {
+            "put the code into a script file and run that"
+        }
+        HazardKind::Flag => "leave this argument out",
+        HazardKind::Always => "use a program that reads no commands while it runs",
+        HazardKind::Environment => "leave the variable as it is",
+        HazardKind::FindAction => "list the files, and name them in calls of their own",
+        HazardKind::Unreadable => "spell the options in full, and leave out what is not needed",
+    }
 }
 
 /// An interpreter that only the policy knows: the shapes that all of them share.
@@ -111,7 +167,7 @@ fn unknown_interpreter(command: &Command<'_>, settings: &Settings) -> Option<Fin
             word.text
         ),
         argument: Some(argument),
-        instead: alternative(HazardKind::InlineCode),
+        instead: Some(alternative(HazardKind::InlineCode).to_owned()),
         listed: None,
         weight: Weight::Always,
     })

@@ -1,10 +1,13 @@
 //! One command in a call: the call's own, or one that a wrapper in it would run.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::program::{NoProgram, Place, Program};
+use super::view::{Landing, View};
 use crate::knowledge::{Reading, Word};
 
 /// A command with all that is known about it.
@@ -12,26 +15,34 @@ use crate::knowledge::{Reading, Word};
 pub struct Command<'a> {
     /// Its words, the program first; never empty.
     pub words: Vec<Word<'a>>,
+    /// What starts it.
+    pub start: Start,
     /// The file behind the first word.
     pub program: Result<Program, NoProgram>,
     /// The names by which the command is judged.
     pub names: Vec<String>,
-    /// How it came to be in the call.
-    pub via: Via,
     /// What the knowledge base says about each of the names it knows.
     pub readings: Vec<Reading<'a>>,
-    /// The arguments of the call that belong to inner commands, in order.
-    pub inner_arguments: Vec<usize>,
+    /// The words that no inner command has, without the program.
+    pub own: Vec<Word<'a>>,
+    /// Where the values of options begin in the arguments that hold both.
+    pub values: HashMap<usize, usize>,
     /// The arguments of the call that are plain data to the program, in order.
     pub text_arguments: Vec<usize>,
 }
 
-/// How a command came to be in a call.
+/// What starts a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// It is the call, or a wrapper in it runs it.
-    Words,
-    /// The first line of a script names it.
+pub enum Start {
+    /// The call itself.
+    Call,
+    /// A wrapper, with the words that are written.
+    Wrapper,
+    /// A wrapper that adds words which are not known before the run.
+    Open,
+    /// A wrapper that enters a folder first, in which the program is looked up.
+    Entered,
+    /// The first line of a script, which names its interpreter.
     Script,
 }
 
@@ -39,15 +50,12 @@ impl<'a> Command<'a> {
     /// Puts together what was found out.
     pub(super) fn new(
         words: Vec<Word<'a>>,
-        via: Via,
+        start: Start,
         program: Result<Program, NoProgram>,
         names: Vec<String>,
         readings: Vec<Reading<'a>>,
     ) -> Self {
-        let commands = readings.iter().flat_map(|reading| &reading.inner);
-        let mut inner: Vec<usize> =
-            commands.flat_map(|inner| &inner.words).map(|word| word.argument).collect();
-        inner.sort_unstable();
+        let own = own_of(&words, &readings);
         let mut text = readings.first().map(|reading| reading.text.clone()).unwrap_or_default();
         for reading in readings.iter().skip(1) {
             let mut other = reading.text.clone();
@@ -55,7 +63,8 @@ impl<'a> Command<'a> {
             text.retain(|argument| other.binary_search(argument).is_ok());
         }
         text.sort_unstable();
-        Self { words, via, program, names, readings, inner_arguments: inner, text_arguments: text }
+        let values = values_of(&readings);
+        Self { words, start, program, names, readings, own, values, text_arguments: text }
     }
 
     /// The program as it is written.
@@ -68,6 +77,31 @@ impl<'a> Command<'a> {
         self.words.first().map_or(0, |word| word.argument)
     }
 
+    /// The command that the kernel makes of a script in the project: its interpreter's words, the
+    /// script and the arguments.
+    pub(super) fn interpreter(&self) -> Option<Vec<Word<'a>>> {
+        let program = self.program.as_ref().ok().filter(|program| program.place == Place::Root)?;
+        let argument = self.argument();
+        let words =
+            program.shebang.iter().map(|text| Word { text: Cow::Owned(text.clone()), argument });
+        let words: Vec<_> = words.chain(self.words.iter().cloned()).collect();
+        (words.len() > self.words.len()).then_some(words)
+    }
+
+    /// The same command as it starts in another folder, where its program is named relative to it.
+    pub(super) fn started_in(&self, folder: &OsStr, view: &View<'_>) -> Option<Vec<Word<'a>>> {
+        let spelled = self.spelled().as_bytes();
+        if !spelled.contains(&b'/') || spelled.starts_with(b"/") {
+            return None;
+        }
+        let path = OsString::from_vec([folder.as_bytes(), b"/", spelled].concat());
+        if matches!(view.land(&path), Landing::Inside { exists: false, .. }) {
+            return None;
+        }
+        let program = Word { text: Cow::Owned(path), argument: self.argument() };
+        Some([program].into_iter().chain(self.words.iter().skip(1).cloned()).collect())
+    }
+
     /// Whether the file is one of the system's, so that its name says what it does.
     pub fn is_of_the_system(&self) -> bool {
         self.program.as_ref().is_ok_and(|program| program.place == Place::System)
@@ -75,8 +109,7 @@ impl<'a> Command<'a> {
 
     /// The arguments that no inner command has.
     pub fn own_arguments(&self) -> impl Iterator<Item = &Word<'a>> {
-        let is_inner = |word: &Word<'_>| self.inner_arguments.binary_search(&word.argument).is_ok();
-        self.words.iter().skip(1).filter(move |word| !is_inner(word))
+        self.own.iter()
     }
 
     /// The same with the program first.
@@ -84,15 +117,9 @@ impl<'a> Command<'a> {
         self.words.iter().take(1).chain(self.own_arguments())
     }
 
-    /// What the script's first line runs, if the program is a script that is not the system's.
-    pub(super) fn script_words(&self) -> Option<Vec<Word<'a>>> {
-        let program =
-            self.program.as_ref().ok().filter(|program| program.place != Place::System)?;
-        let line = program.script.as_ref().filter(|line| !line.is_empty())?;
-        let script = program.found_at.as_os_str();
-        let words = line.iter().map(OsString::as_os_str).chain([script]);
-        let argument = self.argument();
-        Some(words.map(|text| Word { text: Cow::Owned(text.to_owned()), argument }).collect())
+    /// Where the value of an option begins in a word that holds both, where that is known.
+    pub fn value_in(&self, word: &Word<'_>) -> Option<usize> {
+        self.values.get(&word.argument).copied().filter(|_| word.is_whole())
     }
 
     /// Whether an argument is plain data for the program: never a path, never for a shell.
@@ -100,6 +127,73 @@ impl<'a> Command<'a> {
     pub fn is_text(&self, argument: usize) -> bool {
         self.is_of_the_system() && self.text_arguments.binary_search(&argument).is_ok()
     }
+}
+
+/// The words after the program that no inner command has.
+///
+/// Words that were split out of one argument (`env -S 'xargs -a F ls'`) share its index, so they
+/// are told apart by their text, from the end: inner commands come last.
+fn own_of<'a>(words: &[Word<'a>], readings: &[Reading<'a>]) -> Vec<Word<'a>> {
+    let inner =
+        || readings.iter().flat_map(|reading| &reading.inner).flat_map(|inner| &inner.words);
+    let whole: HashSet<usize> =
+        inner().filter(|word| word.is_whole()).map(|word| word.argument).collect();
+    let key = |word: &Word<'_>| (word.argument, word.text.to_os_string());
+    let mut parts: HashMap<(usize, OsString), usize> = HashMap::new();
+    let mut split = HashSet::new();
+    for word in inner().filter(|word| !word.is_whole()) {
+        let count = parts.entry(key(word)).or_default();
+        *count = count.saturating_add(1);
+        split.insert(word.argument);
+    }
+    let mut own = Vec::with_capacity(words.len());
+    for word in words.iter().skip(1) {
+        if word.is_whole() && split.contains(&word.argument) {
+            own.extend(pieces(word));
+        } else if !(word.is_whole() && whole.contains(&word.argument)) {
+            own.push(word.clone());
+        }
+    }
+    own.reverse();
+    own.retain(|word| {
+        let count = if word.is_whole() { None } else { parts.get_mut(&key(word)) };
+        match count.filter(|count| **count > 0) {
+            Some(count) => {
+                *count = count.saturating_sub(1);
+                false
+            }
+            None => true,
+        }
+    });
+    own.reverse();
+    own
+}
+
+/// The words in one argument, or the argument where they cannot be told apart.
+fn pieces<'a>(word: &Word<'a>) -> Vec<Word<'a>> {
+    match shlex::bytes::split(word.text.as_bytes()) {
+        Some(parts) => parts
+            .into_iter()
+            .map(|part| Word {
+                text: Cow::Owned(OsString::from_vec(part)),
+                argument: word.argument,
+            })
+            .collect(),
+        None => vec![word.clone()],
+    }
+}
+
+/// Where values begin, for the arguments about which all readings agree.
+fn values_of(readings: &[Reading<'_>]) -> HashMap<usize, usize> {
+    let mut readings = readings.iter().map(|reading| {
+        let glued = reading.glued.iter();
+        glued.map(|glued| (glued.argument, glued.offset)).collect::<HashMap<_, _>>()
+    });
+    let mut values = readings.next().unwrap_or_default();
+    for other in readings {
+        values.retain(|argument, offset| other.get(argument) == Some(offset));
+    }
+    values
 }
 
 /// The names to judge by: those of the file, or the written one where there is no file.

@@ -3,14 +3,24 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::command::Command;
+use super::command::{Command, Start};
 use super::finding::{Axis, Finding, Weight};
 use super::program::{NoProgram, Place};
 use super::settings::Settings;
 
 /// What this axis finds in one command of an `Exec` call.
 pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
-    denied(command, settings).or_else(|| misplaced(command)).into_iter().collect()
+    denied(command, settings)
+        .or_else(|| unsettled(command))
+        .or_else(|| misplaced(command))
+        .into_iter()
+        .collect()
+}
+
+/// What this axis finds in the interpreter of a script. Only the denylist: the script may do
+/// what it likes with its interpreter, and lies in the project like its code.
+pub(super) fn inspect_interpreter(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
+    denied(command, settings).into_iter().collect()
 }
 
 /// What this axis finds in one command of a shell line that may name only listed programs.
@@ -56,9 +66,23 @@ fn unlisted(command: &Command<'_>, settings: &Settings) -> Option<Finding> {
     Some(finding(command, "only", text, format!("use one of: {listed}"), None))
 }
 
+/// A program that only words from elsewhere name: `xargs -I X X`.
+fn unsettled(command: &Command<'_>) -> Option<Finding> {
+    let is_missing = matches!(command.program, Err(NoProgram::Missing));
+    if command.start != Start::Open || !is_missing {
+        return None;
+    }
+    let (spelled, argument) = (command.spelled(), command.argument());
+    let text = format!("executable {spelled:?} (argument {argument}) is not known before the run");
+    Some(finding(command, "unsettled", text, "name the program in the call".to_owned(), None))
+}
+
 fn misplaced(command: &Command<'_>) -> Option<Finding> {
     let (spelled, argument) = (command.spelled(), command.argument());
     let (rule, why) = match &command.program {
+        Ok(program) if !program.is_known => {
+            ("unreadable", "cannot be read, so that it could be a denied program".to_owned())
+        }
         Ok(program) => match program.place {
             Place::Root | Place::System => return None,
             Place::Writable => (

@@ -1,8 +1,8 @@
 //! The path axis: every argument that is a path, contains one or names a file, judged on where
 //! it lands.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -16,6 +16,10 @@ use super::view::{Landing, View};
 const SEPARATORS: &[u8] = b"=:,@<";
 /// Separators in one argument up to which the whole rest may be a path with more of them in it.
 const WHOLE_RESTS_MAX: usize = 64;
+/// Letters of a cluster after which a bare name may be glued to it.
+const CLUSTER_MAX: usize = 16;
+/// Arguments times folders that are looked up for one call.
+const LOOKUPS_MAX: usize = 1 << 18;
 
 /// Programs of the system that open nothing they are given: their arguments are no paths.
 const OPEN_NOTHING: [&str; 11] = [
@@ -24,7 +28,12 @@ const OPEN_NOTHING: [&str; 11] = [
 ];
 
 /// What this axis finds in one command.
-pub(super) fn inspect(command: &Command<'_>, view: &View<'_>, settings: &Settings) -> Vec<Finding> {
+pub(super) fn inspect(
+    command: &Command<'_>,
+    entered: &[OsString],
+    view: &View<'_>,
+    settings: &Settings,
+) -> Vec<Finding> {
     let opens_nothing = |name: &String| OPEN_NOTHING.contains(&name.as_str());
     if command.is_of_the_system() && command.names.iter().all(opens_nothing) {
         return Vec::new();
@@ -32,19 +41,80 @@ pub(super) fn inspect(command: &Command<'_>, view: &View<'_>, settings: &Setting
     command
         .own_arguments()
         .filter(|word| !command.is_text(word.argument))
-        .filter_map(|word| judge_word(&word.text, word.argument, view, settings))
+        .filter_map(|word| {
+            let text = word.text.as_bytes();
+            let mut parts = candidates(text);
+            match command.value_in(word) {
+                Some(offset) => parts.extend(text.get(offset..)),
+                None => parts.extend(guesses(text, view)),
+            }
+            let judge = |path: &OsStr| judge(path, &word.text, word.argument, view, settings);
+            parts.into_iter().filter(|part| !part.is_empty()).find_map(|part| {
+                let within = entered.iter().filter(|_| !part.starts_with(b"/"));
+                let mut within = within
+                    .map(|folder| OsString::from_vec([folder.as_bytes(), b"/", part].concat()));
+                judge(OsStr::from_bytes(part)).or_else(|| within.find_map(|path| judge(&path)))
+            })
+        })
         .collect()
 }
 
-fn judge_word(
-    text: &OsStr,
-    argument: usize,
-    view: &View<'_>,
-    settings: &Settings,
-) -> Option<Finding> {
-    candidates(text.as_bytes())
-        .into_iter()
-        .find_map(|candidate| judge(OsStr::from_bytes(candidate), text, argument, view, settings))
+/// The folders that a program in the call may enter before it opens the rest: `env -C DIR`,
+/// `make -C DIR`, `--directory=DIR`. Paths are judged from each of them too.
+pub(super) fn entered(commands: &[Command<'_>], view: &View<'_>) -> Result<Vec<OsString>, Finding> {
+    let mut folders: Vec<OsString> = commands.iter().flat_map(entered_in).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders.retain(|folder| matches!(view.land(folder), Landing::Inside { exists: true, .. }));
+    let words = commands.iter().map(|command| command.words.len()).fold(0, usize::saturating_add);
+    if folders.len().saturating_mul(words) > LOOKUPS_MAX {
+        return Err(Finding {
+            axis: Axis::Path,
+            rule: "unknowable",
+            text: format!("{} folders to enter are too many to judge by", folders.len()),
+            argument: None,
+            instead: Some("name fewer folders in one call".to_owned()),
+            listed: None,
+            weight: Weight::Always,
+        });
+    }
+    Ok(folders)
+}
+
+/// The folders that one command may enter.
+pub(super) fn entered_in(command: &Command<'_>) -> Vec<OsString> {
+    let mut folders = Vec::new();
+    let mut before: &[u8] = b"";
+    for word in command.own_arguments() {
+        let word = word.text.as_bytes();
+        folders.extend(entered_by(before, word).map(|folder| OsStr::from_bytes(folder).into()));
+        before = word;
+    }
+    folders
+}
+
+/// The folder in a word, where it or the word before is an option that enters one.
+fn entered_by<'a>(before: &[u8], word: &'a [u8]) -> Option<&'a [u8]> {
+    const NAMES: [&[u8]; 6] = [b"dir", b"cwd", b"tree", b"prefix", b"root", b"folder"];
+    let enters = |name: &[u8]| {
+        NAMES.iter().any(|known| name.windows(known.len()).any(|part| part == *known))
+    };
+    let glued = match word {
+        [b'-', b'-', long @ ..] => {
+            let at = long.iter().position(|byte| *byte == b'=')?;
+            let (name, value) = long.split_at_checked(at)?;
+            value.get(1..).filter(|_| enters(name))
+        }
+        [b'-', letters @ ..] => {
+            letters.iter().position(|byte| *byte == b'C').and_then(|at| letters.get(at..)?.get(1..))
+        }
+        _ => None,
+    };
+    glued.filter(|value| !value.is_empty()).or_else(|| match before {
+        [b'-', b'-', long @ ..] => enters(long).then_some(word),
+        [b'-', letters @ ..] => letters.ends_with(b"C").then_some(word),
+        _ => None,
+    })
 }
 
 fn judge(
@@ -87,18 +157,12 @@ fn is_path_like(text: &[u8]) -> bool {
     text.contains(&b'/') || text == b"." || text == b".."
 }
 
-/// Every part of an argument that a program may take for a path: the whole, what follows a
-/// separator (to the end, and to the next one), and what is glued to a short option.
+/// Every part of an argument that a program may take for a path: the whole, and what follows a
+/// separator (to the end, and to the next one).
 fn candidates(word: &[u8]) -> Vec<&[u8]> {
     let mut found = vec![word];
     found.extend(file_url(word));
     let body = without_url(word);
-    if let [b'-', letter, glued @ ..] = body
-        && *letter != b'-'
-    {
-        found.push(glued);
-        found.extend(glued_path(glued));
-    }
     let starts = body
         .iter()
         .enumerate()
@@ -118,16 +182,35 @@ fn candidates(word: &[u8]) -> Vec<&[u8]> {
     if let Some(end) = body.iter().position(|byte| SEPARATORS.contains(byte)) {
         found.extend(body.get(..end));
     }
-    found.retain(|part| !part.is_empty());
+    // What follows a URL in a list is no part of it: `-cp x://y:/etc`.
+    let after = word.get(body.len()..).unwrap_or_default();
+    found.extend(after.split(|byte| matches!(byte, b':' | b',')).skip(2));
     found
 }
 
-/// The path in the middle of a cluster such as `-xvf../../etc`.
-fn glued_path(glued: &[u8]) -> Option<&[u8]> {
-    let slash = glued.iter().position(|byte| *byte == b'/')?;
-    let before = glued.get(..slash)?;
+/// What may be glued to a short option of which nothing is known: all that follows its letter,
+/// and the path at the end of a cluster such as `-xvf../../etc`.
+fn guesses<'a>(word: &'a [u8], view: &View<'_>) -> Vec<&'a [u8]> {
+    let glued = match word {
+        [b'-', b'-', ..] => return Vec::new(),
+        [b'-', _, glued @ ..] => glued,
+        _ => return Vec::new(),
+    };
+    let Some(slash) = glued.iter().position(|byte| *byte == b'/') else {
+        return (0..glued.len().min(CLUSTER_MAX)).filter_map(|at| glued.get(at..)).collect();
+    };
+    let before = glued.get(..slash).unwrap_or_default();
     let dots = before.iter().rev().take_while(|byte| **byte == b'.').count();
-    glued.get(slash.saturating_sub(dots)..)
+    let path = glued.get(slash.saturating_sub(dots)..).unwrap_or_default();
+    // `-Isrc/include` is no cluster that ends in `/include`, unless there is such a thing.
+    let first = path.split(|byte| *byte == b'/').find(|name| !name.is_empty()).unwrap_or_default();
+    let top = [b"/", first].concat();
+    let is_there = |landing| match landing {
+        Landing::Inside { exists, .. } | Landing::Outside { exists, .. } => exists,
+        Landing::Unknowable(_) => true,
+    };
+    let is_path = dots > 0 || slash == 0 || is_there(view.land(OsStr::from_bytes(&top)));
+    if is_path { vec![glued, path] } else { vec![glued] }
 }
 
 /// The part of a word before a URL in it; the whole word if there is none.

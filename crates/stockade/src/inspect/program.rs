@@ -15,14 +15,14 @@ use super::settings::Settings;
 use super::view::{Identity, Landing, View, path_of, stat_of};
 
 /// Programs that do what the name says by which they are called: their file has no identity.
-const MULTI_CALL: [&str; 6] =
-    ["busybox", "toybox", "coreutils", "systemctl", "sbase-box", "uutils"];
+const MULTI_CALL: [&str; 7] =
+    ["busybox", "toybox", "coreutils", "systemctl", "pgrep", "sbase-box", "uutils"];
 /// A larger file is not compared by content; no program of the lists comes near.
 const COMPARED_BYTES_MAX: u64 = 256 << 20;
-/// What the kernel reads of a script's first line (`BINPRM_BUF_SIZE`).
-const SHEBANG_BYTES_MAX: u64 = 256;
 /// Up to this many names are asked for one by one; more are sought in the folder's list.
 const ASKED_ONE_BY_ONE_MAX: usize = 128;
+/// What the kernel reads of a script to find its interpreter (`BINPRM_BUF_SIZE`).
+const SHEBANG_BYTES: u64 = 256;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
@@ -39,10 +39,14 @@ pub struct Program {
     pub names: Vec<String>,
     /// Those names that are its by identity: the same file as a well-known program, or a copy.
     pub identities: Vec<String>,
+    /// Whether its content could be compared with that of well-known programs, where it has to be.
+    pub is_known: bool,
     /// Where it lives.
     pub place: Place,
-    /// For a script, the words of its `#!` line; empty if that names nothing.
-    pub script: Option<Vec<OsString>>,
+    /// Whether the file is a script with a `#!` line.
+    pub is_script: bool,
+    /// The words of that line: the interpreter and at most one argument.
+    pub shebang: Vec<OsString>,
 }
 
 /// Where a program lives.
@@ -78,8 +82,11 @@ pub enum NoProgram {
 pub struct Programs {
     known: OnceLock<Known>,
     denied: OnceLock<HashMap<Identity, Vec<String>>>,
-    digests: Mutex<HashMap<(Identity, i64), [u8; 32]>>,
+    digests: Mutex<HashMap<Version, [u8; 32]>>,
 }
+
+/// A file at one time: identity, size, and when it last changed.
+type Version = (Identity, i64, i64, u64);
 
 /// The well-known programs of this machine, by file and by size.
 #[derive(Debug, Default)]
@@ -103,64 +110,87 @@ impl Programs {
         let place = place_of(&real, &stat, view, settings);
         let mut names = names_on_the_way(spelled, &found_at, &real, view);
         let identity = Identity::of(&stat);
-        let mut identities = Vec::new();
-        if place == Place::System {
+        let (identities, is_known) = if place == Place::System {
             let denied = self.denied.get_or_init(|| system_files(settings, settings.deny.iter()));
-            identities.extend(denied.get(&identity).into_iter().flatten().cloned());
+            (denied.get(&identity).cloned().unwrap_or_default(), true)
         } else {
             let known = self.known.get_or_init(|| Known::gather(settings, known_names));
-            identities.extend(known.by_identity.get(&identity).into_iter().flatten().cloned());
-            identities.extend(self.names_by_content(known, handle.as_fd(), &stat));
-        }
+            let mut found = known.by_identity.get(&identity).cloned().unwrap_or_default();
+            let copies = self.names_by_content(known, handle.as_fd(), &stat);
+            let is_known = copies.is_some();
+            found.extend(copies.unwrap_or_default());
+            (found, is_known)
+        };
         names.extend(identities.iter().cloned());
+        names.extend(names.iter().find_map(|name| box_of(name)).map(str::to_owned));
         names.sort_unstable();
         names.dedup();
-        let script = shebang(handle.as_fd());
-        Ok(Program { handle, found_at, real, names, identities, place, script })
+        let shebang = shebang(handle.as_fd());
+        let is_script = shebang.is_some();
+        let shebang = shebang.unwrap_or_default();
+        Ok(Program {
+            handle,
+            found_at,
+            real,
+            names,
+            identities,
+            is_known,
+            place,
+            is_script,
+            shebang,
+        })
     }
 
-    /// The names of well-known programs of which this file is a copy.
-    fn names_by_content(&self, known: &Known, file: BorrowedFd<'_>, stat: &Stat) -> Vec<String> {
+    /// The names of well-known programs of which this file is a copy; `None` if it has the size of
+    /// one and cannot be read.
+    fn names_by_content(
+        &self,
+        known: &Known,
+        file: BorrowedFd<'_>,
+        stat: &Stat,
+    ) -> Option<Vec<String>> {
         let size = u64::try_from(stat.st_size).unwrap_or_default();
-        let Some(candidates) = known.by_size.get(&size) else { return Vec::new() };
-        let Some(digest) = self.digest(file, stat) else { return Vec::new() };
-        let same = |path: &Path| {
-            let flags = OFlags::PATH | OFlags::CLOEXEC;
-            let original = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
-            let stat = stat_of(original.as_fd()).ok()?;
-            (self.digest(original.as_fd(), &stat)? == digest).then_some(())
-        };
-        candidates
-            .iter()
-            .filter(|(path, _)| same(path).is_some())
-            .map(|(_, name)| name.clone())
-            .collect()
+        let Some(candidates) = known.by_size.get(&size) else { return Some(Vec::new()) };
+        // Never remembered: the project can change its files between two looks.
+        let digest = digest(file, stat)?;
+        let is_same = |path: &Path| self.digest_of(path).is_none_or(|original| original == digest);
+        let same = candidates.iter().filter(|(path, _)| is_same(path));
+        Some(same.map(|(_, name)| name.clone()).collect())
     }
 
-    fn digest(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<[u8; 32]> {
-        if u64::try_from(stat.st_size).ok()? > COMPARED_BYTES_MAX {
-            return None;
-        }
-        let key = (Identity::of(stat), stat.st_ctime);
-        let remembered =
-            self.digests.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+    /// The digest of a system's file, computed once while it does not change.
+    fn digest_of(&self, path: &Path) -> Option<[u8; 32]> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+        let stat = stat_of(file.as_fd()).ok()?;
+        let key = (Identity::of(&stat), stat.st_size, stat.st_ctime, stat.st_ctime_nsec);
+        let digests = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = digests().get(&key).copied();
         if remembered.is_some() {
             return remembered;
         }
-        let mut reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-        let mut hasher = Sha256::new();
-        let mut buffer = vec![0_u8; 64 << 10];
-        loop {
-            let read = std::io::Read::read(&mut reader, &mut buffer).ok()?;
-            match buffer.get(..read) {
-                None | Some([]) => break,
-                Some(bytes) => hasher.update(bytes),
-            }
-        }
-        let digest: [u8; 32] = hasher.finalize().into();
-        self.digests.lock().unwrap_or_else(PoisonError::into_inner).insert(key, digest);
+        let digest = digest(file.as_fd(), &stat)?;
+        digests().insert(key, digest);
         Some(digest)
     }
+}
+
+/// What a file holds, as a hash; `None` if it cannot be read or is too large to be compared.
+fn digest(file: BorrowedFd<'_>, stat: &Stat) -> Option<[u8; 32]> {
+    if u64::try_from(stat.st_size).ok()? > COMPARED_BYTES_MAX {
+        return None;
+    }
+    let mut reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0_u8; 64 << 10];
+    loop {
+        let read = std::io::Read::read(&mut reader, &mut buffer).ok()?;
+        match buffer.get(..read) {
+            None | Some([]) => break,
+            Some(bytes) => hasher.update(bytes),
+        }
+    }
+    Some(hasher.finalize().into())
 }
 
 impl Known {
@@ -209,12 +239,23 @@ fn each_system_file<'n>(
             let path = folder.join(name);
             let Ok(stat) = rustix::fs::stat(&path) else { continue };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                && !is_multi_call(&path)
+                && !is_one_of_many(&path)
             {
                 found(path, name, &stat);
             }
         }
     }
+}
+
+/// Whether a name is only one of the many of a multi-call program, and not its own.
+fn is_one_of_many(path: &Path) -> bool {
+    let mut target = path.to_owned();
+    for _ in 0..HOPS_MAX {
+        let Ok(next) = std::fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("/")).join(next);
+    }
+    let name = target.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| MULTI_CALL.contains(&name)) && target.file_name() != path.file_name()
 }
 
 /// Those of many names that a folder has, in one reading of it; `None` where asking for each of a
@@ -227,16 +268,6 @@ fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
     let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
     let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();
     Some(names.iter().filter(|name| present.contains(**name)).copied().collect())
-}
-
-/// Whether a name is only one of the many of a multi-call program.
-fn is_multi_call(path: &Path) -> bool {
-    let mut path = path.to_owned();
-    for _ in 0..HOPS_MAX {
-        let Ok(target) = std::fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("/")).join(target);
-    }
-    path.file_name().and_then(OsStr::to_str).is_some_and(|name| MULTI_CALL.contains(&name))
 }
 
 fn open_program(
@@ -342,17 +373,20 @@ fn names_on_the_way(spelled: &OsStr, found_at: &Path, real: &Path, view: &View<'
     names
 }
 
-/// The interpreter and the one argument that the kernel takes from a script's first line, if the
-/// file is a script.
+/// The box that a name begins with: any `busybox-x` takes the name of a program as its first word.
+fn box_of(name: &str) -> Option<&'static str> {
+    ["busybox", "toybox"].into_iter().find(|known| name.starts_with(known) && name != *known)
+}
+
+/// The words of a `#!` line as the kernel takes them: all after the first is one argument.
 fn shebang(file: BorrowedFd<'_>) -> Option<Vec<OsString>> {
     let reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-    let mut start = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(reader, SHEBANG_BYTES_MAX), &mut start)
-        .ok()?;
-    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
-    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let (interpreter, argument) = line.split_at(end);
-    let words = [interpreter, argument.trim_ascii_start()];
-    let words = words.into_iter().filter(|word| !word.is_empty() && !word.contains(&0));
+    let mut head = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(reader, SHEBANG_BYTES), &mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| matches!(byte, b'\n' | 0)).next()?;
+    let line = line.trim_ascii();
+    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
+    let (program, rest) = line.split_at_checked(end)?;
+    let words = [program, rest.trim_ascii()].into_iter().filter(|word| !word.is_empty());
     Some(words.map(|word| OsStr::from_bytes(word).to_owned()).collect())
 }

@@ -1,1 +1,200 @@
-//! Stub.
+//! What will be done is data: printed, compared, and refused before anything runs.
+
+use std::path::Path;
+
+use stockade::call::ToolCall;
+use stockade::gate::{Gate, Permit, Verdict};
+use stockade::guarantee::{Guarantee, Kept};
+use stockade::journal::{Durability, Journal};
+use stockade::plan::Plan;
+use stockade::policy::Policy;
+use stockade::report::Body;
+use stockade::tier::{Machine, Tier};
+
+use crate::project::Project;
+
+const SCOPED: Machine = Machine {
+    signal_scope: true,
+    is_root: false,
+    supervisor_hidden: false,
+    bounds_address_space: true,
+};
+const PLAIN: Machine = Machine { signal_scope: false, ..SCOPED };
+
+fn permit(project: &Project, policy: Policy) -> Permit {
+    let journal = Journal::open(&project.journal(), Durability::default()).unwrap();
+    let gate = Gate::new(project.examiner(policy), journal);
+    match gate.judge(&ToolCall::exec(["ls", "."])) {
+        Verdict::Allowed(permit) => *permit,
+        other @ (Verdict::Refused(_) | Verdict::Impossible(_)) => panic!("{other:?}"),
+    }
+}
+
+/// The shipped policy with an environment that is the same everywhere.
+fn shipped() -> Policy {
+    Policy { environment: Vec::new(), ..Policy::shipped() }
+}
+
+fn shown(policy: Policy, machine: Machine) -> String {
+    let project = Project::new();
+    Plan::new(permit(&project, policy), machine).unwrap().to_string()
+}
+
+const ON_A_SCOPED_MACHINE: &str = "\
+tier process
+   1. make a private scratch folder for HOME and TMPDIR
+   2. build the environment: PATH HOME TMPDIR
+   3. start the keeper, which ends the tree even if we die
+   4. limit address space to 2147483648
+   5. limit file size to 1073741824
+   6. limit open files to 1024
+   7. limit core to 1
+   8. limit the user's processes to those there are now and 512 more
+   9. end the tree above 512 processes
+  10. forbid new privileges
+  11. keep signals and tracing within the tree (Landlock)
+  12. close every descriptor but the standard three
+  13. run the program by its handle
+  14. kill the whole tree after 120s
+  15. keep at most 65536 bytes of each output stream
+  16. kill what is left and remove the scratch folder
+";
+
+const ON_A_PLAIN_MACHINE: &str = "\
+tier process
+   1. make a private scratch folder for HOME and TMPDIR
+   2. build the environment: PATH HOME TMPDIR
+   3. start the keeper, which ends the tree even if we die
+   4. limit address space to 2147483648
+   5. limit file size to 1073741824
+   6. limit open files to 1024
+   7. limit core to 1
+   8. limit the user's processes to those there are now and 512 more
+   9. end the tree above 512 processes
+  10. forbid new privileges
+  11. close every descriptor but the standard three
+  12. run the program by its handle
+  13. kill the whole tree after 120s
+  14. keep at most 65536 bytes of each output stream
+  15. kill what is left and remove the scratch folder
+";
+
+#[test]
+fn the_shipped_policy_on_a_machine_with_the_signal_scope() {
+    assert_eq!(shown(shipped(), SCOPED), ON_A_SCOPED_MACHINE);
+}
+
+#[test]
+fn the_shipped_policy_on_a_machine_without_it() {
+    assert_eq!(shown(shipped(), PLAIN), ON_A_PLAIN_MACHINE);
+}
+
+#[test]
+fn root_gives_up_what_reads_past_the_signal_scope_and_nothing_else_changes() {
+    let shown_as_root = |machine| shown(shipped(), Machine { is_root: true, ..machine });
+    assert_eq!(shown_as_root(PLAIN), ON_A_PLAIN_MACHINE);
+    let steps = |plan: &str| {
+        let step = |line: &str| line.split_once(". ").map(|(_, step)| step.to_owned());
+        plan.lines().filter_map(step).collect::<Vec<_>>()
+    };
+    let mut expected = steps(ON_A_SCOPED_MACHINE);
+    expected.insert(11, "drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that".to_owned());
+    assert_eq!(steps(&shown_as_root(SCOPED)), expected);
+}
+
+#[test]
+fn a_kernel_that_ignores_the_memory_limit_is_said_to() {
+    let project = Project::new();
+    let call = ToolCall::exec(["ls"]);
+    let confinement = project.examiner(Policy::shipped()).examine(&call).confinement;
+    let machine = Machine { bounds_address_space: false, ..PLAIN };
+    let description = Tier::Process.describe(&confinement, machine).unwrap();
+    let tree = description.enforcement.iter().find(|one| one.guarantee == Guarantee::TreeLimits);
+    assert_eq!(tree.unwrap().by, ["keeper-count"]);
+    assert!(
+        tree.unwrap().note.as_deref().is_some_and(|note| note.contains("memory is not bounded"))
+    );
+}
+
+#[test]
+fn limits_of_the_policy_are_in_the_plan() {
+    let text = "limits.cpu = '1500ms'\nlimits.memory = 'none'\nlimits.wall = '2s'\n";
+    let policy = Policy::from_text(Path::new("test"), text).unwrap();
+    let plan = shown(Policy { environment: Vec::new(), ..policy }, SCOPED);
+    assert!(plan.contains("limit cpu seconds to 2\n"), "{plan}");
+    assert!(!plan.contains("address space"), "{plan}");
+    assert!(plan.contains("after 2s\n"), "{plan}");
+}
+
+#[test]
+fn what_root_can_read_is_said_and_not_hidden() {
+    let policy = Policy::shipped();
+    let project = Project::new();
+    let confinement = project.examiner(policy).examine(&ToolCall::exec(["ls"])).confinement;
+    let kept = |machine: Machine, guarantee: Guarantee| {
+        let description = Tier::Process.describe(&confinement, machine).unwrap();
+        description.enforcement.into_iter().find(|one| one.guarantee == guarantee).unwrap()
+    };
+    let environment = Guarantee::Environment;
+    assert_eq!(kept(SCOPED, environment).kept, Kept::Full);
+    let hidden = Machine { supervisor_hidden: true, ..PLAIN };
+    assert_eq!(kept(hidden, environment).by, ["built-environment", "non-dumpable-supervisor"]);
+    let root = Machine { is_root: true, ..hidden };
+    assert_eq!(kept(root, environment).by, ["built-environment"]);
+    for machine in [SCOPED, PLAIN, hidden, root] {
+        let description = Tier::Process.describe(&confinement, machine).unwrap();
+        let told: Vec<_> = description.enforcement.iter().map(|one| one.guarantee).collect();
+        assert_eq!(told, Guarantee::ALL);
+        let silent =
+            |one: &&stockade::guarantee::Enforced| one.kept != Kept::Full && one.note.is_none();
+        assert_eq!(description.enforcement.iter().find(silent), None);
+    }
+}
+
+#[test]
+fn a_required_guarantee_that_nothing_keeps_fails_before_the_run() {
+    for guarantee in [
+        Guarantee::Writes,
+        Guarantee::Reads,
+        Guarantee::Protected,
+        Guarantee::Network,
+        Guarantee::Kernel,
+    ] {
+        let project = Project::new();
+        let mut policy = Policy::shipped();
+        policy.require.insert(guarantee, Kept::Full);
+        let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();
+        assert_eq!(failure.guarantee.as_deref(), Some(guarantee.name()));
+        assert!(failure.message.contains(guarantee.name()), "{failure:?}");
+        assert!(failure.remedy.is_some_and(|remedy| remedy.contains("box.require")));
+        let report = project.stockade(policy).run(ToolCall::exec(["touch", "made"]));
+        assert!(matches!(report.body, Body::Failed(_)), "{report:?}");
+        assert_eq!((report.exit_code(), report.denied()), (None, false));
+        assert!(!project.root().join("made").exists());
+    }
+}
+
+#[test]
+fn a_guarantee_that_is_kept_in_part_fails_unless_a_part_will_do() {
+    let mut policy = shipped();
+    policy.require.insert(Guarantee::Privileges, Kept::Partial);
+    assert_eq!(shown(policy.clone(), SCOPED), ON_A_SCOPED_MACHINE);
+    policy.require.insert(Guarantee::Privileges, Kept::Full);
+    let project = Project::new();
+    let failure = Plan::new(permit(&project, policy), SCOPED).unwrap_err();
+    assert!(failure.message.contains("only in part"), "{failure:?}");
+}
+
+#[test]
+fn a_tier_that_is_not_there_fails_cleanly() {
+    for tier in [Tier::Jail, Tier::Inline, Tier::Container, Tier::Gvisor, Tier::Microvm] {
+        let project = Project::new();
+        let policy = Policy { tier, ..Policy::shipped() };
+        let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();
+        assert!(failure.message.contains(tier.name()), "{failure:?}");
+        assert!(failure.remedy.is_some());
+        let report = project.stockade(policy).run(ToolCall::exec(["touch", "made"]));
+        assert!(matches!(report.body, Body::Failed(_)), "{report:?}");
+        assert!(!project.root().join("made").exists());
+    }
+}

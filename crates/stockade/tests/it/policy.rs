@@ -1,1 +1,259 @@
-//! Stub.
+//! Policy files: what is shipped, what loads, and what a project may not do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stockade::call::ToolCall;
+use stockade::guarantee::{Guarantee, Kept};
+use stockade::journal::Durability;
+use stockade::limits::ByteCount;
+use stockade::policy::{Decision, LoadError, Policy, PolicyFiles, Profile, Variable};
+use stockade::tier::Tier;
+
+use crate::project::{Project, workspace};
+
+fn shipped(name: &str) -> String {
+    std::fs::read_to_string(workspace().join("policies").join(name)).unwrap()
+}
+
+fn trusted(text: &str) -> Result<Policy, LoadError> {
+    Policy::from_text(Path::new("own.toml"), text)
+}
+
+/// The shipped policy with this text as the project's file, and below it the user's.
+fn project_file(user: &str, text: &str) -> Result<Policy, LoadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let [user, project] = [("user.toml", user), ("stockade.toml", text)].map(|(name, text)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    });
+    PolicyFiles { user: Some(user), managed: None, project: Some(project) }.load()
+}
+
+#[test]
+fn the_default_file_is_the_shipped_policy() {
+    let loaded = trusted(&shipped("default.toml")).unwrap();
+    assert_eq!(Policy { sources: Policy::shipped().sources, ..loaded }, Policy::shipped());
+}
+
+#[test]
+fn the_default_file_names_every_key() {
+    let text = shipped("default.toml");
+    let keys = include_str!("../../src/policy/file.rs")
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("pub(super) ")?.split_once(": "))
+        .map(|(key, _)| key)
+        .filter(|key| !["exec", "shell", "boxed", "limits", "journal", "only"].contains(key));
+    for key in keys {
+        assert!(text.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");
+    }
+}
+
+#[test]
+fn the_starter_file_loads_as_a_project_file_and_changes_nothing() {
+    assert_eq!(project_file("", &shipped("starter.toml")).unwrap(), Policy::shipped());
+}
+
+/// What the starter file only suggests holds too.
+#[test]
+fn the_starter_file_loads_with_its_comments_taken_off() {
+    let text = shipped("starter.toml");
+    let (project, own) = text.split_once("# In your own file").unwrap();
+    let policy = project_file("", &uncommented(project)).unwrap();
+    assert!(policy.settings.deny.contains("kubectl") && policy.settings.deny.contains("rm"));
+    assert!(policy.settings.interpreters.contains("julia"));
+    assert_eq!(policy.limits.wall, Duration::from_secs(60));
+    let policy = trusted(&uncommented(own)).unwrap();
+    assert_eq!(policy.settings.only, Some(["echo", "date"].map(str::to_owned).into()));
+    assert!(policy.settings.folders.iter().any(|folder| folder.ends_with(".cargo/bin")));
+}
+
+/// Takes the mark off lines that are TOML behind it.
+fn uncommented(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.strip_prefix("# ") {
+        Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
+        _ => line,
+    });
+    lines.filter(|line| !line.starts_with(',')).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_trusted_file_replaces_what_it_names() {
+    let policy = trusted(
+        "exec.profile = 'contained'\nexec.deny = ['x']\nexec.outside = ['/usr/include']\n\
+         box.tier = 'jail'\nbox.require = ['network']\nlimits.memory = 'none'\n\
+         limits.output = '1KiB'\njournal.durability = 'each'\n",
+    )
+    .unwrap();
+    let base = Policy::shipped();
+    assert_eq!(policy.profile, Profile::Contained);
+    assert_eq!(policy.settings.deny, ["x".to_owned()].into());
+    assert_eq!(policy.settings.outside, [Path::new("/usr/include")]);
+    assert_eq!(policy.settings.folders, base.settings.folders);
+    assert_eq!((policy.tier, policy.limits.memory), (Tier::Jail, None));
+    assert_eq!(policy.require, [(Guarantee::Network, Kept::Full)].into());
+    assert_eq!(policy.limits.output, ByteCount::kib(1));
+    assert_eq!(policy.limits.wall, base.limits.wall);
+    assert_eq!(policy.durability, Durability::Each);
+}
+
+#[test]
+fn a_project_file_tightens() {
+    let user = "shell.only = ['echo', 'date', 'ls']\nexec.profile = 'contained'\n";
+    let text = "exec.deny = ['git']\nexec.interpreters = ['julia']\nexec.profile = 'strict'\n\
+                shell.only = ['echo', 'cat']\nbox.require = ['network']\n\
+                limits.wall = '5s'\nlimits.output = '1MiB'\nlimits.cpu = '3s'\n\
+                limits.memory = 'none'\n";
+    let policy = project_file(user, text).unwrap();
+    let base = Policy::shipped();
+    assert!(policy.settings.deny.contains("git") && policy.settings.deny.contains("rm"));
+    assert!(policy.settings.interpreters.contains("julia"));
+    assert_eq!(policy.profile, Profile::Strict);
+    assert_eq!(policy.settings.only, Some(["echo".to_owned()].into()));
+    assert!(
+        base.require.iter().all(|(guarantee, kept)| policy.require.get(guarantee) >= Some(kept))
+    );
+    assert_eq!(policy.require.get(&Guarantee::Network), Some(&Kept::Full));
+    assert_eq!(policy.limits.wall, Duration::from_secs(5));
+    assert_eq!(policy.limits.cpu, Some(Duration::from_secs(3)));
+    assert_eq!(
+        (policy.limits.output, policy.limits.memory),
+        (base.limits.output, base.limits.memory)
+    );
+}
+
+#[test]
+fn each_key_that_would_loosen_is_refused_by_name_and_line() {
+    for (key, value) in [
+        ("exec.profile", "'contained'"),
+        ("exec.folders", "['/tmp']"),
+        ("exec.folders", "[]"),
+        ("exec.search_path", "['/tmp']"),
+        ("exec.outside", "['/']"),
+        ("exec.outside", "[]"),
+        ("exec.data", "['echo']"),
+        ("box.tier", "'inline'"),
+        ("box.env", "['HOME']"),
+        ("box.env", "[]"),
+        ("journal.durability", "'batched'"),
+        ("journal.window", "'1h'"),
+        ("shell.only", "['bash']"),
+        ("shell.only", "[]"),
+    ] {
+        let text = format!("# a comment\nlimits.wall = '1s'\n\n{key} = {value}\n");
+        let error = project_file("", &text).unwrap_err();
+        let LoadError::Loosens { line, key: found, .. } = &error else { panic!("{error:?}") };
+        assert_eq!((*line, *found), (4, key), "{key} = {value}");
+        assert!(error.to_string().contains(key) && error.to_string().contains("line 4"));
+    }
+}
+
+#[test]
+fn unknown_keys_and_wrong_types_are_errors_with_a_line() {
+    for text in [
+        "exec.denny = ['x']",
+        "nonsense = 1",
+        "[execs]",
+        "exec.deny = 'x'",
+        "exec.deny = [1]",
+        "limits.wall = 5",
+        "limits.processes = '5'",
+        "limits.processes = -1",
+        "limits.open_files = 1.5",
+        "shell.only = { a = 1 }",
+        "exec = []",
+        "not toml at all",
+        "exec.deny = ['x'",
+    ] {
+        let text = format!("# first\n\n{text}\n");
+        for error in [trusted(&text).unwrap_err(), project_file("", &text).unwrap_err()] {
+            let message = error.to_string();
+            assert!(message.contains("line 3") || message.contains("line 4"), "{text}: {message}");
+        }
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_are_errors_with_a_line() {
+    for text in [
+        "exec.profile = 'lax'",
+        "exec.folders = ['relative']",
+        "exec.outside = ['~']",
+        "exec.search_path = ['']",
+        "box.tier = 'castle'",
+        "box.env = ['=x']",
+        "box.env = ['']",
+        "box.require = ['luck']",
+        "limits.wall = 'soon'",
+        "limits.wall = '-1s'",
+        "limits.wall = 'nan'",
+        "limits.wall = 'inf'",
+        "limits.memory = '12 parsecs'",
+        "limits.memory = '99999999999999999999'",
+        "limits.output = ''",
+        "journal.durability = 'never'",
+        "journal.window = 'often'",
+    ] {
+        let error = trusted(&format!("# first\n\n{text}\n")).unwrap_err();
+        let LoadError::Value { line, .. } = &error else { panic!("{text}: {error:?}") };
+        assert_eq!(*line, 3, "{text}");
+    }
+}
+
+#[test]
+fn a_tilde_is_the_home_folder() {
+    let policy = trusted("exec.folders = ['~/bin', '/opt/~/x']").unwrap();
+    let home = std::env::home_dir().unwrap();
+    assert_eq!(policy.settings.folders, [home.join("bin"), "/opt/~/x".into()]);
+}
+
+#[test]
+fn variables_are_inherited_or_set() {
+    let policy = trusted("box.env = ['LANG', 'A=b', 'C=', 'D=e=f']").unwrap();
+    let set = |name: &str, value: &str| Variable::Set(name.to_owned(), value.to_owned());
+    let expected =
+        [Variable::Inherited("LANG".to_owned()), set("A", "b"), set("C", ""), set("D", "e=f")];
+    assert_eq!(policy.environment, expected);
+    assert_eq!(Variable::parse("A\0=b"), None);
+}
+
+#[test]
+fn a_path_in_the_file_changes_where_programs_are_found() {
+    let project = Project::new();
+    let text = format!("box.env = ['PATH={}']", project.root().display());
+    let examiner = project.examiner(trusted(&text).unwrap());
+    let decide = |name: &str| examiner.examine(&ToolCall::exec([name])).ruling.decision;
+    assert_eq!(decide("build.sh"), Decision::Allow);
+    assert_eq!(decide("ls"), Decision::Deny);
+}
+
+#[test]
+fn a_refusal_names_the_line_of_the_list_it_comes_from() {
+    let project = Project::new();
+    let own = trusted("\nexec.deny = [\n  'rm',\n  'ls',\n]\n").unwrap();
+    let ruling = project.examiner(own).examine(&ToolCall::exec(["ls"])).ruling;
+    assert_eq!(ruling.source.as_deref(), Some("own.toml:4"));
+    let ruling = project.examine(&["rm"]).ruling;
+    assert_eq!(ruling.source.as_deref(), Some("shipped policy"));
+}
+
+#[test]
+fn a_file_that_was_asked_for_has_to_be_there() {
+    let missing = Policy::from_file(Path::new("/nowhere/stockade.toml"));
+    assert!(matches!(missing, Err(LoadError::Missing { .. })));
+    let files = PolicyFiles { user: Some("/nowhere/x.toml".into()), ..PolicyFiles::default() };
+    assert_eq!(files.load().unwrap(), Policy::shipped());
+}
+
+#[test]
+fn a_file_that_is_none_is_an_error() {
+    let project = Project::new();
+    let large = project.write("large.toml", &"#".repeat((1 << 20) + 1));
+    std::fs::write(project.beside("binary.toml"), b"a = '\xff'").unwrap();
+    for path in [project.root(), project.root().join("fifo"), large, project.beside("binary.toml")]
+    {
+        let error = Policy::from_file(&path).unwrap_err();
+        assert!(matches!(error, LoadError::Read { .. }), "{error:?}");
+    }
+}

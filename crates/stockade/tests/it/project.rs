@@ -27,7 +27,9 @@ impl Project {
         for (file, text) in FILES {
             fs::write(project.beside(file), text).unwrap();
         }
-        for file in ["work/build.sh", "work/wipe", "outside/tool", "work/my\u{fffd}tool"] {
+        for file in
+            ["work/build.sh", "work/wipe", "work/busybox-x", "outside/tool", "work/my\u{fffd}tool"]
+        {
             project.make_executable(file);
         }
         for (link, target) in LINKS {
@@ -96,7 +98,7 @@ impl Project {
     }
 }
 
-const FILES: [(&str, &str); 21] = [
+const FILES: [(&str, &str); 22] = [
     ("work/f.txt", "hello\n"),
     ("work/hello.txt", "hello\n"),
     ("work/src/main.py", "print('hi')\n"),
@@ -114,13 +116,14 @@ const FILES: [(&str, &str); 21] = [
     ("work/build.sh", "#!/bin/sh\necho built\n"),
     ("work/wipe", "#!/bin/rm -rf\n"),
     ("work/my\u{fffd}tool", "#!/bin/sh\n"),
+    ("work/busybox-x", "a box of another name\n"),
     ("work/a b/c d.txt", "x\n"),
     ("work-evil/secret.txt", "secret\n"),
     ("outside/secret.txt", "secret\n"),
     ("outside/tool", "#!/bin/sh\necho outside\n"),
 ];
 
-const LINKS: [(&str, &str); 16] = [
+const LINKS: [(&str, &str); 17] = [
     ("work/in", "src/main.py"),
     ("work/in-dir", "src"),
     ("work/abs-in", "$ROOT/src/main.py"),
@@ -136,6 +139,7 @@ const LINKS: [(&str, &str); 16] = [
     ("work/dangling", "nowhere"),
     ("work/dangling-out", "../outside/new"),
     ("work/sub/link", "/etc/passwd"),
+    ("work/sub/tool", "/bin/rm"),
     ("link-to-work", "work"),
 ];
 
