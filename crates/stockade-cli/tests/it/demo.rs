@@ -1,0 +1,26 @@
+//! `stockade demo`.
+
+use crate::support::Project;
+
+#[test]
+fn every_call_comes_out_as_expected() {
+    let project = Project::new();
+    let told = project.stockade(&["demo"]);
+    assert_eq!(told.code, 0, "{}", told.stdout);
+    assert!(!told.stdout.contains("FAIL"), "{}", told.stdout);
+    let told = project.stockade(&["demo", "--json"]);
+    assert_eq!(told.code, 0);
+    let shown = told.json();
+    assert_eq!(shown["ok"], true);
+    let calls = shown["calls"].as_array().unwrap();
+    assert!(calls.len() >= 30, "{}", calls.len());
+    for call in calls {
+        assert_eq!(call["as_expected"], true, "{call}");
+        assert!(call["label"].is_string() && call["report"]["tool"].is_string());
+    }
+    // Neither the project nor the journal of the demo stays.
+    for entry in std::fs::read_dir(project.beside("tmp")).unwrap().flatten() {
+        assert!(!entry.file_name().to_string_lossy().contains("demo"), "{entry:?}");
+    }
+    assert!(!project.journal().exists());
+}

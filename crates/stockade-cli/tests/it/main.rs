@@ -1,0 +1,18 @@
+//! The command line as a shell sees it: what it prints, where, and with which exit status.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
+#![expect(clippy::disallowed_methods, reason = "the tests start stockade itself")]
+
+mod audit;
+mod call;
+mod check;
+mod demo;
+mod journal;
+mod policy;
+mod run;
+mod shell;
+mod signals;
+mod support;
+mod usage;
+mod words;

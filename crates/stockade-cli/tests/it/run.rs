@@ -1,0 +1,179 @@
+//! `stockade run`.
+
+use std::fs;
+
+use crate::support::Project;
+
+#[test]
+fn the_programs_output_and_code_pass_through() {
+    let project = Project::new();
+    project.script("both.sh", "echo out\necho err >&2\nexit 7\n");
+    let told = project.stockade(&["run", "--", "sh", "both.sh"]);
+    assert_eq!((told.code, told.stdout.as_str(), told.stderr.as_str()), (7, "out\n", "err\n"));
+}
+
+#[test]
+fn bytes_pass_through_as_they_are() {
+    let project = Project::new();
+    fs::write(project.path("bytes"), [0, 0xff, 0xfe, b'\n', 0x1b]).unwrap();
+    let output = project.command(&["run", "--", "cat", "bytes"]).output().unwrap();
+    assert_eq!(output.stdout, [0, 0xff, 0xfe, b'\n', 0x1b]);
+}
+
+#[test]
+fn every_way_to_end_has_its_exit_status() {
+    let project = Project::new();
+    project.script("exit.sh", "exit $1\n");
+    project.script("die.sh", "kill -$1 $$\n");
+    project.script("text", "no program\n");
+    let cases: &[(&[&str], i32)] = &[
+        (&["--", "true"], 0),
+        (&["--", "sh", "exit.sh", "1"], 1),
+        (&["--", "sh", "exit.sh", "255"], 255),
+        // The program's own, though it looks like one of ours.
+        (&["--", "sh", "exit.sh", "124"], 124),
+        (&["--timeout", "0.3", "--", "sleep", "60"], 124),
+        (&["--", "./text"], 125),
+        (&["--net", "none", "--", "true"], 125),
+        (&["--write", ".", "--", "true"], 125),
+        (&["--read", ".", "--", "true"], 125),
+        (&["--tier", "jail", "--", "true"], 125),
+        (&["--", "rm", "-rf", "."], 126),
+        (&["--", "cat", "/etc/passwd"], 126),
+        (&["--", "no-such-program"], 127),
+        (&["--", "sh", "die.sh", "TERM"], 143),
+        (&["--", "sh", "die.sh", "KILL"], 137),
+    ];
+    for (args, code) in cases {
+        let told = project.stockade(&[&["run"], *args].concat());
+        assert_eq!(told.code, *code, "{args:?}: {told:?}");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_by_which_rule_and_what_instead() {
+    let project = Project::new();
+    let told = project.stockade(&["run", "--", "rm", "-rf", "."]);
+    let lines: Vec<&str> = told.stderr.lines().collect();
+    assert_eq!(told.stdout, "");
+    assert_eq!(lines.len(), 3, "{told:?}");
+    assert!(lines[0].starts_with("stockade: refused: ") && lines[0].contains("\"rm\""), "{told:?}");
+    assert!(lines[1].contains("rule:") && lines[1].contains("name/denylist"), "{told:?}");
+    assert!(lines[2].contains("instead:"), "{told:?}");
+}
+
+#[test]
+fn json_is_one_object_with_the_whole_report() {
+    let project = Project::new();
+    let told = project.stockade(&["run", "--json", "--", "echo", "hello"]);
+    assert_eq!((told.code, told.stderr.as_str()), (0, ""));
+    let report = told.json();
+    assert_eq!((&report["stdout"], &report["exit_code"]), (&"hello\n".into(), &0.into()));
+    assert_eq!(report["enforcement"].as_array().unwrap().len(), 11);
+    let told = project.stockade(&["run", "--json", "--", "rm", "x"]);
+    assert_eq!((told.code, told.stderr.as_str()), (126, ""));
+    assert_eq!(told.json()["exit_code"], -100);
+    let told = project.stockade(&["run", "--json", "--timeout", "300ms", "--", "sleep", "60"]);
+    assert_eq!((told.code, &told.json()["exit_code"]), (124, &(-101).into()));
+}
+
+#[test]
+fn quiet_says_nothing_of_our_own() {
+    let project = Project::new();
+    for args in [&["rm", "x"][..], &["no-such-program"], &["cat", "/etc/passwd"]] {
+        let told = project.stockade(&[&["run", "--quiet", "--"], args].concat());
+        assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("", ""), "{args:?}");
+    }
+    let told = project.stockade(&["run", "-q", "--timeout", "0.3", "--", "sleep", "60"]);
+    assert_eq!((told.code, told.stderr.as_str()), (124, ""));
+    let told = project.stockade(&["run", "-q", "--", "echo", "its own"]);
+    assert_eq!(told.stdout, "its own\n");
+}
+
+#[test]
+fn standard_input_is_passed_only_when_asked() {
+    let project = Project::new();
+    let told = project.fed(&["run", "--stdin", "--", "cat"], b"through\n");
+    assert_eq!((told.code, told.stdout.as_str()), (0, "through\n"));
+    let told = project.fed(&["run", "--", "cat"], b"kept out\n");
+    assert_eq!((told.code, told.stdout.as_str()), (0, ""));
+    let told = project.fed(&["run", "--stdin", "--", "wc", "-c"], &vec![b'x'; 10 << 20]);
+    assert_eq!(told.stdout.trim(), (10 << 20).to_string());
+}
+
+#[test]
+fn more_input_than_is_kept_in_memory_is_an_error_and_nothing_runs() {
+    let project = Project::new();
+    let input = vec![b'x'; (64 << 20) + 1];
+    let told = project.fed(&["run", "--stdin", "--", "tee", "copy"], &input);
+    assert_eq!(told.code, 125, "{told:?}");
+    assert!(told.stderr.contains("64 MiB"), "{told:?}");
+    assert!(!project.path("copy").exists());
+}
+
+#[test]
+fn the_environment_is_what_is_listed() {
+    let project = Project::new();
+    let args = ["run", "--env", "GIVEN=x y", "--env", "PASSED", "--env", "ABSENT", "--", "env"];
+    let mut command = project.command(&args);
+    command.env("PASSED", "on").env("SECRET", "hunter2");
+    let told = crate::support::Told::from(command.output().unwrap());
+    assert!(told.stdout.contains("GIVEN=x y\n") && told.stdout.contains("PASSED=on\n"), "{told:?}");
+    assert!(!told.stdout.contains("hunter2") && !told.stdout.contains("ABSENT"), "{told:?}");
+}
+
+#[test]
+fn options_become_limits() {
+    let project = Project::new();
+    let limited = |options: &[&str], argv: &[&str]| {
+        project.stockade(&[&["run", "--json"], options, &["--"], argv].concat()).json()
+    };
+    let report = limited(&["--max-output", "100"], &["seq", "1000"]);
+    assert_eq!(report["truncated"], true);
+    project.script("loop.sh", "while :; do :; done\n");
+    assert_eq!(limited(&["--cpu", "1s"], &["sh", "loop.sh"])["limit"], "cpu");
+    project.script("big.sh", "exec head -c 100000 /dev/zero > big\n");
+    assert_eq!(limited(&["--file-size", "10K"], &["sh", "big.sh"])["limit"], "file_size");
+    project.script("many.sh", "for n in 1 2 3 4 5 6 7 8; do sleep 30 & done; wait\n");
+    assert_eq!(limited(&["--processes", "4"], &["sh", "many.sh"])["limit"], "processes");
+    project.script("limits.sh", "ulimit -v\n");
+    assert_eq!(limited(&["--memory", "64M"], &["sh", "limits.sh"])["stdout"], "65536\n");
+}
+
+#[test]
+fn a_call_runs_in_the_root_or_in_a_folder_beneath_it() {
+    let project = Project::new();
+    fs::create_dir(project.path("sub")).unwrap();
+    let told = project.stockade(&["run", "--", "pwd"]);
+    assert!(told.stdout.ends_with("/work\n"), "{told:?}");
+    let told = project.stockade(&["run", "--cwd", "sub", "--", "pwd"]);
+    assert!(told.stdout.ends_with("/work/sub\n"), "{told:?}");
+    let told = project.stockade(&["run", "--root", "sub", "--", "pwd"]);
+    assert!(told.stdout.ends_with("/work/sub\n"), "{told:?}");
+    assert_eq!(project.stockade(&["run", "--root", "sub", "--cwd", "..", "--", "pwd"]).code, 126);
+    assert_eq!(project.stockade(&["run", "--cwd", "not-there", "--", "pwd"]).code, 126);
+    let told = project.stockade(&["run", "--root", "not-there", "--", "pwd"]);
+    assert_eq!(told.code, 125);
+    assert!(told.stderr.contains("not-there"), "{told:?}");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let project = Project::new();
+    project.script("home.sh", "echo x > $HOME/file\n");
+    assert_eq!(project.stockade(&["run", "--", "sh", "home.sh"]).code, 0);
+    assert_eq!(project.scratch_folders(), Vec::<String>::new());
+    assert_eq!(fs::read_dir(project.beside("home")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_supervisors_environment_cannot_be_read_or_the_report_says_so() {
+    let project = Project::new();
+    project.script("thief.sh", "for p in /proc/[0-9]*; do\n  if [ \"$(cat $p/comm 2>/dev/null)\" = stockade ]; then cat $p/environ; fi\ndone\ntrue\n");
+    let mut command = project.command(&["run", "--json", "--", "sh", "thief.sh"]);
+    let told = crate::support::Told::from(command.env("SECRET", "hunter2").output().unwrap());
+    let report = told.json();
+    let lines = report["enforcement"].as_array().unwrap();
+    let line = lines.iter().find(|line| line["guarantee"] == "environment").unwrap();
+    assert!(!told.stdout.contains("hunter2") || line["kept"] != "full", "{report}");
+}

@@ -1,0 +1,168 @@
+//! A project, and the binary under test in it.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A folder with a project root, a home and a place for state; nothing of the machine's own.
+pub(crate) struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["work", "home", "state", "config", "tmp"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self { folder }
+    }
+
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.beside("work").join(name)
+    }
+
+    /// The journal that is used where none is named.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.beside("state/stockade/journal.jsonl")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn script(&self, name: &str, text: &str) {
+        self.write(name, text);
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// `stockade` with these arguments, ready to start.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stockade"));
+        command
+            .args(args)
+            .current_dir(self.beside("work"))
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.beside("home"))
+            .env("XDG_STATE_HOME", self.beside("state"))
+            .env("XDG_CONFIG_HOME", self.beside("config"))
+            .env("TMPDIR", self.beside("tmp"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn stockade(&self, args: &[&str]) -> Told {
+        Told::from(self.command(args).output().unwrap())
+    }
+
+    /// The same with something on standard input.
+    pub(crate) fn fed(&self, args: &[&str], input: &[u8]) -> Told {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // It may close its end early, which is its right.
+            scope.spawn(move || pipe.write_all(input).ok());
+            Told::from(child.wait_with_output().unwrap())
+        })
+    }
+
+    /// The scratch folders that are left.
+    pub(crate) fn scratch_folders(&self) -> Vec<String> {
+        let bases = fs::read_dir(self.beside("tmp")).unwrap().flatten();
+        let inside = bases.filter_map(|base| fs::read_dir(base.path()).ok()).flatten().flatten();
+        inside.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// What the shell got.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// The exit status, 128 and the signal if there was one.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Told {
+    fn from(output: Output) -> Self {
+        let signal = output.status.signal().unwrap_or_default();
+        let told = Self {
+            code: output.status.code().unwrap_or(128 + signal),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+        assert!(!told.stderr.contains("panicked"), "{}", told.stderr);
+        told
+    }
+}
+
+impl Told {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.stdout.lines().count(), 1, "one object a line: {self:?}");
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// A call of `Exec` as one line of JSON.
+pub(crate) fn call(argv: &[&str]) -> String {
+    format!("{}\n", serde_json::json!({"tool": "Exec", "input": {"argv": argv}}))
+}
+
+/// An argument for `sleep` that no other process on the machine has, and that lasts ten minutes.
+pub(crate) fn marker() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    format!("600.{}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// How many processes other than `stockade` itself have this as an argument.
+pub(crate) fn marked(marker: &str) -> usize {
+    let is_marked = |cmdline: &[u8]| {
+        let mut words = cmdline.split(|byte| *byte == 0);
+        let is_ours = words.next().is_some_and(|program| program.ends_with(b"/stockade"));
+        !is_ours && words.any(|word| word == marker.as_bytes())
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let cmdlines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    cmdlines.filter(|cmdline| is_marked(cmdline)).count()
+}
+
+/// Waits until something is so, and says whether it came to be.
+pub(crate) fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + patience;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
+#[expect(clippy::print_stderr, reason = "what was skipped is told")]
+pub(crate) fn skip(need: &str, why: &str) {
+    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
+    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
+    eprintln!("skipped: {why}");
+}
