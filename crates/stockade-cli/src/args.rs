@@ -78,7 +78,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteCount>,
     /// Processes alive at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) processes: Option<u32>,
     /// The largest file that may be written, such as 10M
     #[arg(long, value_name = "SIZE")]

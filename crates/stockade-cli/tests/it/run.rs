@@ -140,6 +140,16 @@ fn options_become_limits() {
     assert_eq!(limited(&["--memory", "64M"], &["sh", "limits.sh"])["stdout"], "65536\n");
 }
 
+/// The keeper answered a tree of no processes with a protocol error.
+#[test]
+fn a_limit_of_no_processes_is_a_usage_error() {
+    let project = Project::new();
+    let told = project.stockade(&["run", "--processes", "0", "--", "true"]);
+    assert_eq!(told.code, 125);
+    assert!(told.stderr.contains("--processes"), "{told:?}");
+    assert_eq!(project.stockade(&["run", "--processes", "1", "--", "true"]).code, 0);
+}
+
 #[test]
 fn a_call_runs_in_the_root_or_in_a_folder_beneath_it() {
     let project = Project::new();
