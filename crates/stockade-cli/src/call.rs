@@ -132,7 +132,7 @@ fn perform(
     }
 }
 
-fn write(done: &Receiver<(usize, Report)>, window: &Window) -> std::io::Result<()> {
+fn write(done: &Receiver<(usize, Report)>, window: &Window) -> Result<(), render::Unsaid> {
     let mut early = BTreeMap::new();
     let mut next = 0_usize;
     for (index, report) in done {

@@ -78,7 +78,7 @@ fn plan_for(examiner: &Examiner, examination: &Examination) -> Planned {
     describe(examiner.policy().tier, &examination.confinement, probe())
 }
 
-fn print(examination: &Examination, plan: Option<&Planned>) -> std::io::Result<()> {
+fn print(examination: &Examination, plan: Option<&Planned>) -> Result<(), render::Unsaid> {
     let ruling = &examination.ruling;
     let style = if ruling.decision == Decision::Allow { GOOD } else { BAD };
     let rule = ruling.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
@@ -115,7 +115,7 @@ fn print(examination: &Examination, plan: Option<&Planned>) -> std::io::Result<(
     }
 }
 
-fn print_plan(description: &Description) -> std::io::Result<()> {
+fn print_plan(description: &Description) -> Result<(), render::Unsaid> {
     render::say("steps")?;
     render::say(description.to_string().trim_end())?;
     render::say("guarantees")?;

@@ -79,7 +79,7 @@ struct Wire<'a> {
     calls: &'a [Ran],
 }
 
-fn print(result: &Ran) -> std::io::Result<()> {
+fn print(result: &Ran) -> Result<(), render::Unsaid> {
     let (style, mark) = if result.as_expected { (GOOD, "ok  ") } else { (BAD, "FAIL") };
     let came = Expected::of(&result.report);
     render::say(&format!("{style}{mark}{style:#} {:<50} {came}", result.label))?;

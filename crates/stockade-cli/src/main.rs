@@ -20,6 +20,7 @@ use clap::Parser;
 
 use args::{Args, Command};
 use exit_code::Status;
+use render::Unsaid;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -45,7 +46,11 @@ fn main() -> ExitCode {
     match result {
         Ok(status) => status.into(),
         Err(error) => {
-            render::complain(&render::chain(&*error));
+            // A reader that went away, as `head` does, has seen what it wanted.
+            let unwanted = error.downcast_ref::<Unsaid>().is_some_and(Unsaid::is_unwanted);
+            if !unwanted {
+                render::complain(&render::chain(&*error));
+            }
             Status::Failed.into()
         }
     }

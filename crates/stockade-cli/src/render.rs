@@ -13,35 +13,50 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// Prints a line to standard output. A reader that went away is no reason to panic.
-pub(crate) fn say(line: &str) -> std::io::Result<()> {
-    writeln!(anstream::stdout(), "{line}")
+pub(crate) fn say(line: &str) -> Result<(), Unsaid> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Unsaid)
+}
+
+/// What was to be said and could not be.
+#[derive(Debug, thiserror::Error)]
+#[error("write to standard output")]
+pub(crate) struct Unsaid(#[source] std::io::Error);
+
+impl Unsaid {
+    /// The reader has seen enough and went away.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.0.kind() == std::io::ErrorKind::BrokenPipe
+    }
 }
 
 /// Prints bytes as they are.
-pub(crate) fn say_bytes(bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn say_bytes(bytes: &[u8]) -> Result<(), Unsaid> {
     let mut out = std::io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Unsaid)
 }
 
 /// Prints one object.
-pub(crate) fn say_json(value: &impl serde::Serialize) -> std::io::Result<()> {
-    let line = serde_json::to_string(value)?;
+pub(crate) fn say_json(value: &impl serde::Serialize) -> Result<(), Unsaid> {
+    let line = serde_json::to_string(value).map_err(|error| Unsaid(error.into()))?;
     say_bytes(format!("{line}\n").as_bytes())
 }
 
 /// Prints a complaint of our own to standard error.
 pub(crate) fn complain(text: &str) {
-    anstream::eprintln!("{BAD}stockade:{BAD:#} {}", inert(text));
+    remark(&format!("{BAD}stockade:{BAD:#} {}", inert(text)));
+}
+
+/// Prints a line to standard error. If that is closed or full there is nobody to tell.
+fn remark(line: &str) {
+    let _unheard = writeln!(anstream::stderr(), "{line}").is_err();
 }
 
 /// Prints what a run left, for a person: its output where it belongs, then what is ours to say.
-pub(crate) fn report(report: &Report, quiet: bool) -> std::io::Result<()> {
+pub(crate) fn report(report: &Report, quiet: bool) -> Result<(), Unsaid> {
     if let Some(outcome) = report.outcome() {
         say_bytes(&outcome.stdout.bytes)?;
-        let mut err = std::io::stderr().lock();
-        err.write_all(&outcome.stderr.bytes)?;
-        err.flush()?;
+        let _unheard = std::io::stderr().lock().write_all(&outcome.stderr.bytes).is_err();
     }
     if quiet {
         return Ok(());
@@ -61,18 +76,18 @@ pub(crate) fn report(report: &Report, quiet: bool) -> std::io::Result<()> {
 fn refused(refusal: &Refusal) {
     complain(&format!("refused: {}", refusal.reason));
     let source = refusal.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-    anstream::eprintln!("  {FAINT}rule:{FAINT:#}    {}{}", refusal.rule, inert(&source));
+    remark(&format!("  {FAINT}rule:{FAINT:#}    {}{}", refusal.rule, inert(&source)));
     if let Some(instead) = &refusal.instead {
-        anstream::eprintln!("  {FAINT}instead:{FAINT:#} {}", inert(instead));
+        remark(&format!("  {FAINT}instead:{FAINT:#} {}", inert(instead)));
     }
 }
 
 /// Prints why a call could not be run.
 pub(crate) fn failed(failure: &Failure) {
     complain(&format!("could not run it: {}", failure.message));
-    anstream::eprintln!("  {FAINT}step:{FAINT:#}    {}", failure.step);
+    remark(&format!("  {FAINT}step:{FAINT:#}    {}", failure.step));
     if let Some(remedy) = &failure.remedy {
-        anstream::eprintln!("  {FAINT}remedy:{FAINT:#}  {}", inert(remedy));
+        remark(&format!("  {FAINT}remedy:{FAINT:#}  {}", inert(remedy)));
     }
 }
 

@@ -9,6 +9,7 @@ mod call;
 mod check;
 mod demo;
 mod journal;
+mod pipes;
 mod policy;
 mod run;
 mod shell;
