@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use stockade::call::Tool;
@@ -28,14 +28,15 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
     let window = Window::new(jobs.saturating_mul(AHEAD_PER_JOB));
     let (lines, work) = sync_channel::<(usize, Line)>(jobs);
     let (reports, done) = sync_channel::<(usize, Report)>(jobs);
-    let work = Mutex::new(work);
+    // The performers alone hold it: when the last of them is gone, nobody waits to send to them.
+    let work = Arc::new(Mutex::new(work));
     let (read, written) = thread::scope(|scope| {
         for _ in 0..jobs {
-            let (work, reports) = (&work, reports.clone());
+            let (work, reports) = (Arc::clone(&work), reports.clone());
             let stockade = &stockade;
-            scope.spawn(move || perform(stockade, &calls.common, work, &reports));
+            scope.spawn(move || perform(stockade, &calls.common, &work, &reports));
         }
-        drop(reports);
+        drop((work, reports));
         let window = &window;
         let writer = scope.spawn(move || {
             let result = write(&done, window);

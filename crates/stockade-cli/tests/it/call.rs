@@ -1,12 +1,12 @@
 //! `stockade call`: JSON lines in, reports out.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Project, call};
+use crate::support::{Project, Told, call, eventually};
 
 #[test]
 fn a_hundred_calls_at_eight_a_time_come_back_in_order() {
@@ -156,6 +156,34 @@ fn a_report_comes_as_soon_as_its_call_has_ended() {
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());
+}
+
+/// Calls wait for a reader that does not read; when it goes away, all of them must end.
+#[test]
+fn a_reader_that_goes_away_ends_it_however_many_calls_are_waiting() {
+    let project = Project::new();
+    project.write("calls", &call(&["rm", "x"]).repeat(3000));
+    for jobs in ["1", "8"] {
+        let mut child = project.command(&["call", "--jobs", jobs, "calls"]).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut first = [0; 100];
+        stdout.read_exact(&mut first).unwrap();
+        // The pipe is full once nothing more is judged.
+        let mut size = 0;
+        let quiet = || {
+            std::thread::sleep(Duration::from_millis(200));
+            let now = std::fs::metadata(project.journal()).unwrap().len();
+            std::mem::replace(&mut size, now) == now
+        };
+        assert!(eventually(Duration::from_secs(30), quiet));
+        assert!(child.try_wait().unwrap().is_none());
+        drop(stdout);
+        let ended = eventually(Duration::from_secs(20), || child.try_wait().unwrap().is_some());
+        child.kill().ok();
+        let told = Told::from(child.wait_with_output().unwrap());
+        assert!(ended, "it hangs with {jobs} jobs");
+        assert_eq!((told.code, told.stderr.as_str()), (125, ""));
+    }
 }
 
 #[test]
