@@ -164,8 +164,9 @@ impl Watch {
             let end = supervisor
                 .then_some(End::HostGone)
                 .or_else(|| verdict.then(|| self.hear_verdict()).flatten())
-                .or_else(|| control.then(hear_host).flatten())
+                // A program that has ended by itself was not killed by an order that came as well.
                 .or_else(|| children.then(|| self.hear_children(tree)).flatten())
+                .or_else(|| control.then(hear_host).flatten())
                 .or_else(|| counter.check(tree));
             if let Some(end) = end {
                 return end;

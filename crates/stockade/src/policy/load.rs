@@ -280,6 +280,11 @@ impl Source {
         limits.cpu = self.optional(&table.cpu, limits.cpu, duration)?;
         limits.memory = self.optional(&table.memory, limits.memory, size)?;
         limits.file_size = self.optional(&table.file_size, limits.file_size, size)?;
+        if let Some(none) = table.processes.as_ref().filter(|most| *most.get_ref() == 0) {
+            let message = "a program is a process: at least 1".to_owned();
+            let line = self.line(&none.span());
+            return Err(LoadError::Value { path: self.path.clone(), line, message });
+        }
         limits.processes = table.processes.as_ref().map(|n| *n.get_ref()).or(limits.processes);
         limits.open_files = table.open_files.as_ref().map_or(limits.open_files, |n| *n.get_ref());
         Ok(limits)

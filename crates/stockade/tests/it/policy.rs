@@ -257,3 +257,10 @@ fn a_file_that_is_none_is_an_error() {
         assert!(matches!(error, LoadError::Read { .. }), "{error:?}");
     }
 }
+
+#[test]
+fn a_limit_of_no_processes_is_refused_with_its_line() {
+    let text = "[limits]\nprocesses = 0\n";
+    let error = Policy::from_text(Path::new("mine.toml"), text).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("at least 1"), "{error}");
+}
