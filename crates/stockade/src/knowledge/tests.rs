@@ -3,8 +3,6 @@
 mod adversary;
 mod table;
 
-use std::time::Instant;
-
 use super::{Class, Knowledge, file, shipped};
 
 #[test]
@@ -120,25 +118,4 @@ fn dangerous_variables_are_told_from_others() {
         let found = knowledge.variable(name.as_ref(), 0).unwrap();
         assert_eq!(found.is_some(), dangerous, "{name}");
     }
-}
-
-/// Prints what a first question costs; run alone with `--release -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, not a test"]
-#[expect(clippy::print_stdout, reason = "a measurement is there to be read")]
-fn measure_first_questions() {
-    let fresh = || Knowledge::of(shipped::PROGRAMS, &shipped::NAMES, shipped::ENVIRONMENT);
-    for name in ["ls", "git", "sort", "bash", "env"] {
-        let start = Instant::now();
-        let knowledge = fresh();
-        let indexed = start.elapsed();
-        let reading = knowledge.read(name, &[]).unwrap();
-        let cold = start.elapsed();
-        let again = Instant::now();
-        assert_eq!(knowledge.read(name, &[]).unwrap(), reading);
-        println!("{name}: index {indexed:?}, cold {cold:?}, warm {:?}", again.elapsed());
-    }
-    let start = Instant::now();
-    let summary = fresh().check().unwrap();
-    println!("check: {:?}, {summary:?}", start.elapsed());
 }
