@@ -4,8 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use stockade::call::ToolCall;
-use stockade::gate::Examiner;
+use stockade::gate::{Examiner, Gate, Verdict};
 use stockade::inspect::{Axis, Root};
+use stockade::journal::{Durability, Journal};
+use stockade::launch;
+use stockade::outcome::Exit;
+use stockade::plan::Plan;
 use stockade::policy::{Decision, Policy, Variable};
 
 use crate::project::Project;
@@ -143,9 +147,42 @@ fn a_listed_path_outside_may_be_named() {
 #[test]
 fn what_was_judged_is_what_runs() {
     let project = Project::new();
-    let report = project.run(&["cat", "src/../src/main.py"]);
-    assert!(report.ok(), "{report:?}");
-    assert_eq!(report.outcome().unwrap().stdout.bytes, b"print('hi')\n");
+    let (tool, folder) = (project.root().join("tool"), project.root().join("src"));
+    fs::copy("/bin/pwd", &tool).unwrap();
+    let permit = |argv: &[&str]| {
+        let journal = Journal::open(&project.journal(), Durability::default()).unwrap();
+        let gate = Gate::new(project.examiner(Policy::shipped()), journal);
+        match gate.judge(&ToolCall::exec(argv.iter().copied()).in_folder("src")) {
+            Verdict::Allowed(permit) => *permit,
+            other @ (Verdict::Refused(_) | Verdict::Impossible(_)) => panic!("{other:?}"),
+        }
+    };
+    let permit = permit(&["../tool", "-P"]);
+    // Between judging and running, another file takes the name of the program, and a link to
+    // somewhere else takes the name of the folder.
+    fs::copy("/bin/false", project.root().join("other")).unwrap();
+    fs::rename(project.root().join("other"), &tool).unwrap();
+    fs::rename(&folder, project.root().join("moved")).unwrap();
+    std::os::unix::fs::symlink("/etc", &folder).unwrap();
+    let outcome = launch::start(Plan::new(permit, launch::probe()).unwrap()).unwrap().wait();
+    assert_eq!(outcome.exit, Exit::Code(0), "{outcome:?}");
+    let printed = String::from_utf8(outcome.stdout.bytes).unwrap();
+    assert!(printed.ends_with("/moved\n"), "{printed}");
+}
+
+#[test]
+fn a_script_that_was_swapped_does_not_run() {
+    let project = Project::new();
+    let journal = Journal::open(&project.journal(), Durability::default()).unwrap();
+    let gate = Gate::new(project.examiner(Policy::shipped()), journal);
+    let Verdict::Allowed(permit) = gate.judge(&ToolCall::exec(["./build.sh"])) else {
+        panic!("a script of the project may run");
+    };
+    let (script, other) = (project.root().join("build.sh"), project.root().join("other.sh"));
+    fs::copy(&script, &other).unwrap();
+    fs::rename(&other, &script).unwrap();
+    let failure = launch::start(Plan::new(*permit, launch::probe()).unwrap()).unwrap_err();
+    assert_eq!(failure.step, "start the program");
     let report = project.run(&["./build.sh"]);
     assert_eq!(report.outcome().unwrap().stdout.bytes, b"built\n", "{report:?}");
 }
