@@ -108,14 +108,7 @@ pub(crate) fn inert(text: &str) -> String {
     inert
 }
 
-/// An error and its causes in one line.
+/// An error and its causes, as a complaint.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = format!("could not {error}");
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
-        cause = next.source();
-    }
-    text
+    format!("could not {}", stockade::outcome::chain(error))
 }

@@ -91,7 +91,7 @@ impl Failure {
 }
 
 /// An error and all its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
