@@ -210,9 +210,7 @@ fn case_24_the_demo_comes_out_as_it_did() {
         (&["echo", &long], Report::truncated),
     ];
     for (argv, expected) in battery {
-        let mut call = ToolCall::exec(argv);
-        call.wall = Some(Duration::from_millis(300));
-        let report = stockade.run(call);
+        let report = stockade.run(ToolCall::exec(argv));
         assert!(expected(&report), "{argv:?}: {report:?}");
     }
 }
@@ -235,7 +233,8 @@ fn sorted<'a>(names: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn quiz_26_dots_that_stay_inside_pass() {
-    assert!(run(&["cat", "src/../src/main.py"]).ok());
+    let report = run(&["cat", "src/../src/main.py"]);
+    assert!(report.ok(), "{report:?}");
 }
 
 #[test]
@@ -283,8 +282,10 @@ fn shell_quotes_are_quotes() {
 
 #[test]
 fn shell_date_runs() {
-    assert!(line("date").ok());
-    assert!(line("date -u +%Y").ok());
+    for text in ["date", "date -u +%Y"] {
+        let report = line(text);
+        assert!(report.ok(), "{report:?}");
+    }
 }
 
 #[test]
@@ -348,8 +349,10 @@ fn shell_a_listed_program_that_is_denied_stays_denied() {
     let mut policy = policy();
     policy.settings.only = Some(["rm", "env", "ls"].map(str::to_owned).into());
     let stockade = project.stockade(policy);
-    assert!(stockade.run(ToolCall::line("ls f.txt")).ok());
-    assert!(stockade.run(ToolCall::line("env ls f.txt")).ok());
+    for text in ["ls f.txt", "env ls f.txt"] {
+        let report = stockade.run(ToolCall::line(text));
+        assert!(report.ok(), "{report:?}");
+    }
     assert!(stockade.run(ToolCall::line("rm f.txt")).denied());
     assert!(stockade.run(ToolCall::line("env rm f.txt")).denied());
     assert!(stockade.run(ToolCall::line("env cat f.txt")).denied());
