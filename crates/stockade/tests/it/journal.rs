@@ -5,7 +5,7 @@ use stockade::journal::audit;
 use stockade::policy::{Policy, Variable};
 use stockade::{Report, Stockade};
 
-use crate::project::Project;
+use crate::project::{Project, ran};
 
 const TOKEN: &str = "sk-Planted9f8e7d6c5b4a3210";
 
@@ -76,7 +76,7 @@ fn find(value: &serde_json::Value, key: &str) -> Option<String> {
 #[test]
 fn a_call_that_ran_has_two_entries() {
     let project = Project::new();
-    assert!(project.run(&["cat", "f.txt"]).ok());
+    ran(&project.run(&["cat", "f.txt"]));
     assert_eq!(audit::verify(&project.journal()).unwrap().entries, 2);
 }
 
@@ -84,7 +84,7 @@ fn a_call_that_ran_has_two_entries() {
 fn a_journal_that_cannot_be_written_refuses() {
     let project = Project::new();
     let stockade = project.stockade(Policy::shipped());
-    assert!(stockade.run(ToolCall::exec(["touch", "first"])).ok());
+    ran(&stockade.run(ToolCall::exec(["touch", "first"])));
     std::fs::write(project.journal(), "not a journal\n").unwrap();
     let report = stockade.run(ToolCall::exec(["touch", "second"]));
     assert!(report.denied(), "{report:?}");

@@ -8,6 +8,7 @@ use rustix::fs::{CWD, FileType, Mode};
 use stockade::call::ToolCall;
 use stockade::gate::{Examination, Examiner};
 use stockade::inspect::Root;
+use stockade::outcome::Outcome;
 use stockade::policy::{Policy, Profile};
 use stockade::{Report, Stockade};
 
@@ -150,4 +151,9 @@ pub(crate) fn contained() -> Policy {
 /// The folder that holds the whole workspace.
 pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
+/// What happened to a call that has to have run.
+pub(crate) fn ran(report: &Report) -> &Outcome {
+    report.outcome().unwrap_or_else(|| panic!("{report:?}"))
 }
