@@ -44,8 +44,6 @@ pub(super) struct Value<'s> {
 #[derive(Debug, Clone, Copy)]
 enum Form<'s> {
     Short(u8),
-    /// Turned off with `+`.
-    Off,
     Long(&'s [u8]),
     Single(&'s [u8]),
     Plus,
@@ -141,7 +139,7 @@ impl<'s> Scanner<'_, 's, '_> {
                     let value = Some(Value { bytes: rest, word: at, offset: 1 });
                     self.push(Form::Plus, true, at, value);
                 }
-                Plus::Cluster => self.cluster(at, rest, true, doubted),
+                Plus::Cluster => self.cluster(at, rest, doubted),
             },
             _ => return false,
         }
@@ -178,7 +176,7 @@ impl<'s> Scanner<'_, 's, '_> {
                 }
                 self.push(Form::Single(name), false, at, glued);
             }
-            None => self.cluster(at, rest, false, doubted),
+            None => self.cluster(at, rest, doubted),
         }
     }
 
@@ -202,13 +200,15 @@ impl<'s> Scanner<'_, 's, '_> {
         self.seen.flags.push(flag);
     }
 
-    fn cluster(&mut self, at: usize, letters: &'s [u8], off: bool, doubted: &mut Option<usize>) {
+    /// A cluster of letters. One that begins with `+` turns options off, but `bash +c` runs code all
+    /// the same, so that there is no difference here.
+    fn cluster(&mut self, at: usize, letters: &'s [u8], doubted: &mut Option<usize>) {
         let next_word = self.grammar.values == Values::Next;
         let mut rest = letters;
         let mut sure = true;
         while let [letter, after @ ..] = rest {
             rest = after;
-            let form = if off { Form::Off } else { Form::Short(*letter) };
+            let form = Form::Short(*letter);
             let offset = letters.len().saturating_sub(after.len()).saturating_add(1);
             let glued = Value { bytes: after, word: at, offset };
             let takes = self.grammar.short(*letter);
