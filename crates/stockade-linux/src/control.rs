@@ -13,6 +13,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg, socketpair,
 };
 
+use crate::keeper::boxed::{DESCRIPTORS_MAX, Plan};
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, KILL, Plain, Report, Request, slot};
 use crate::keeper::{self, Keeper};
@@ -64,12 +65,21 @@ impl Line {
     ) -> Result<()> {
         let mut rights = descriptors.to_vec();
         rights.extend(scope.map(AsFd::as_fd));
-        let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(slot::COUNT))];
+        self.send_with(request, &rights)
+    }
+
+    /// Sends the plan of a box, after the request.
+    pub(crate) fn send_plan(&self, plan: &Plan, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
+        self.send_with(plan, descriptors)
+    }
+
+    fn send_with(&self, message: &impl Plain, rights: &[BorrowedFd<'_>]) -> Result<()> {
+        let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut ancillary = SendAncillaryBuffer::new(&mut room);
-        if !ancillary.push(SendAncillaryMessage::ScmRights(&rights)) {
+        if !ancillary.push(SendAncillaryMessage::ScmRights(rights)) {
             return Err(Errno::NOBUFS);
         }
-        let bytes = [IoSlice::new(request.bytes())];
+        let bytes = [IoSlice::new(message.bytes())];
         sendmsg(&self.socket, &bytes, &mut ancillary, SendFlags::NOSIGNAL).map(drop)
     }
 

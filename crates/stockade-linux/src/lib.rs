@@ -37,8 +37,11 @@
 //!
 //! It needs Linux 5.11 and a mounted `/proc`; what is missing is a [`StartError`] with the step.
 
+mod blob;
 mod control;
 mod dumpable;
+mod identity;
+mod jail;
 mod keeper;
 mod landlock;
 mod probe;
@@ -48,10 +51,12 @@ mod running;
 mod start;
 
 pub use dumpable::forbid_dumps;
+pub use identity::Identity;
+pub use jail::{Jail, Network};
 pub use keeper::step::Step;
 pub use landlock::{abi as landlock_abi, signal_scope};
 pub use probe::tasks_on_machine;
 pub use rlimits::Rlimits;
 pub use running::{Cause, Ended, KeeperLost, Running, Status};
 pub use rustix::io::Errno;
-pub use start::{Spec, StartError, Stdin, start};
+pub use start::{Spec, StartError, Stdin, start, start_jailed};

@@ -81,7 +81,7 @@ fn size(len: usize) -> u64 {
 }
 
 /// A memory file with these bytes that nobody can change any more.
-fn sealed(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn sealed(bytes: &[u8]) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = match memfd_create("stockade-request", flags | MemfdFlags::NOEXEC_SEAL) {
         // The flag is known since Linux 6.3.

@@ -10,8 +10,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::control::{Heard, Line, Patience};
+use crate::jail::{self, Jail};
 use crate::keeper::step::Step;
-use crate::keeper::wire::{Report, kind, slot};
+use crate::keeper::wire::{JAILED, Report, kind, slot};
 use crate::request;
 use crate::rlimits::Rlimits;
 use crate::running::Running;
@@ -86,8 +87,21 @@ impl<T> At<T> for rustix::io::Result<T> {
 
 /// Starts the program; when this returns it has been executed.
 pub fn start(spec: Spec) -> Result<Running, StartError> {
+    launch(spec, None)
+}
+
+/// Starts the program in a box; when this returns it has been executed there.
+///
+/// [`Spec::cwd`] and [`Spec::signal_scope`] are not used: the box has its own.
+pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
+    launch(spec, Some(jail))
+}
+
+fn launch(spec: Spec, jail: Option<Jail>) -> Result<Running, StartError> {
+    let boxed = jail.as_ref().map(jail::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
-    let packed = request::pack(&spec).at(Step::PackRequest)?;
+    let mut packed = request::pack(&spec).at(Step::PackRequest)?;
+    packed.request.jail = if boxed.is_some() { JAILED } else { 0 };
     let supervisor = pidfd_open(getpid(), PidfdFlags::empty()).at(Step::PackRequest)?;
     let line = Line::to_new_keeper()?;
     let mut descriptors = [packed.strings.as_fd(); slot::SCOPE];
@@ -99,9 +113,12 @@ pub fn start(spec: Spec) -> Result<Running, StartError> {
     descriptors[slot::PROGRAM] = spec.program.as_fd();
     descriptors[slot::CWD] = spec.cwd.as_fd();
     line.send(&packed.request, &descriptors, spec.signal_scope.as_ref()).at(Step::SendRequest)?;
+    if let Some(boxed) = boxed {
+        line.send_plan(&boxed.plan, &boxed.descriptors()).at(Step::SendRequest)?;
+    }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
-    drop((theirs, spec));
+    drop((theirs, spec, jail));
     let (pid, pidfd) = hear_start(&line)?;
     Ok(Running::new(line, ours, pid, pidfd))
 }

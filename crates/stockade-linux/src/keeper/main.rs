@@ -8,9 +8,15 @@
 #![no_main]
 #![no_builtins]
 
+mod apply;
+mod boxed;
+mod cell;
 mod child;
+mod first;
+mod ids;
 mod job;
 mod proclist;
+mod program;
 mod step;
 mod sys;
 mod tree;

@@ -31,6 +31,8 @@ steps! {
     OpenControl = "open the control socket",
     /// Host: the sealed memory file with arguments and environment.
     PackRequest = "pack the arguments and the environment",
+    /// Host: what the box is made of, opened and written down.
+    PrepareBox = "prepare the box",
     /// Host: the keeper's executable, as a sealed memory file or a file.
     LoadKeeper = "load the keeper",
     /// Host: the keeper's process.
@@ -51,7 +53,17 @@ steps! {
     CountProcesses = "make room to count processes",
     /// Keeper: the Landlock scope around the whole tree, and its self-test.
     ScopeTree = "close the signal scope around the tree",
-    /// Keeper: the program's process.
+    /// Keeper: the user that root becomes for a box.
+    ChangeUser = "become the user outside the box",
+    /// Keeper: the box's first process, in its namespaces.
+    CloneBox = "clone the first process into the namespaces of the box",
+    /// First process: the user and group of the box.
+    MapIds = "map the user and group of the box",
+    /// First process: the host name.
+    NameHost = "set the host name of the box",
+    /// First process: the loopback interface.
+    RaiseLoopback = "switch on the loopback interface of the box",
+    /// Keeper, or the box's first process: the program's process.
     Fork = "fork the program's process",
     /// Child: its handle, sent to the host.
     Announce = "announce the program's process to the host",
@@ -63,8 +75,12 @@ steps! {
     PlaceStreams = "place the program's standard streams",
     /// Child: the working directory.
     EnterDirectory = "enter the working directory",
+    /// Child: the program at its path in the box, the same file that was judged.
+    FindProgram = "find the judged program at its path in the box",
     /// Child: resource limits.
     LimitResources = "limit the program's resources",
+    /// Child: every set of capabilities.
+    DropCapabilities = "give up all capabilities",
     /// Child: `no_new_privs`.
     RefusePrivileges = "refuse new privileges",
     /// Child: the program's own Landlock signal scope.

@@ -11,6 +11,10 @@
     reason = "registers are words: every argument and result is converted at this border"
 )]
 
+pub(crate) mod locks;
+pub(crate) mod mounts;
+pub(crate) mod spaces;
+
 use core::arch::asm;
 use core::ffi::CStr;
 use core::ptr;
@@ -58,19 +62,26 @@ pub(crate) mod nr {
     pub(crate) const MMAP: usize = 9;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
+    pub(crate) const IOCTL: usize = 16;
     pub(crate) const PREAD64: usize = 17;
     pub(crate) const GETPID: usize = 39;
+    pub(crate) const SOCKET: usize = 41;
     pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
     pub(crate) const CLONE: usize = 56;
     pub(crate) const EXECVE: usize = 59;
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const KILL: usize = 62;
+    pub(crate) const CHDIR: usize = 80;
     pub(crate) const FCHDIR: usize = 81;
+    pub(crate) const FCHMOD: usize = 91;
     pub(crate) const UMASK: usize = 95;
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SETSID: usize = 112;
+    pub(crate) const SETGROUPS: usize = 116;
+    pub(crate) const SETRESUID: usize = 117;
+    pub(crate) const SETRESGID: usize = 119;
     pub(crate) const GETPGID: usize = 121;
     pub(crate) const CAPGET: usize = 125;
     pub(crate) const CAPSET: usize = 126;
@@ -79,21 +90,36 @@ pub(crate) mod nr {
     pub(crate) const SETPRIORITY: usize = 141;
     pub(crate) const SCHED_SETSCHEDULER: usize = 144;
     pub(crate) const SCHED_GETSCHEDULER: usize = 145;
+    pub(crate) const PIVOT_ROOT: usize = 155;
     pub(crate) const PRCTL: usize = 157;
+    pub(crate) const MOUNT: usize = 165;
+    pub(crate) const UMOUNT2: usize = 166;
+    pub(crate) const SETHOSTNAME: usize = 170;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
+    pub(crate) const WAITID: usize = 247;
     pub(crate) const OPENAT: usize = 257;
+    pub(crate) const MKDIRAT: usize = 258;
+    pub(crate) const SYMLINKAT: usize = 266;
     pub(crate) const PPOLL: usize = 271;
+    pub(crate) const UNSHARE: usize = 272;
     pub(crate) const SIGNALFD4: usize = 289;
     pub(crate) const DUP3: usize = 292;
     pub(crate) const PIPE2: usize = 293;
     pub(crate) const PRLIMIT64: usize = 302;
+    pub(crate) const SECCOMP: usize = 317;
     pub(crate) const EXECVEAT: usize = 322;
     pub(crate) const STATX: usize = 332;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
+    pub(crate) const OPEN_TREE: usize = 428;
+    pub(crate) const MOVE_MOUNT: usize = 429;
     pub(crate) const PIDFD_OPEN: usize = 434;
+    pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
+    pub(crate) const OPENAT2: usize = 437;
+    pub(crate) const MOUNT_SETATTR: usize = 442;
+    pub(crate) const LANDLOCK_ADD_RULE: usize = 445;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
 }
 
@@ -101,7 +127,15 @@ pub(crate) mod nr {
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod nr {
     pub(crate) const DUP3: usize = 24;
+    pub(crate) const IOCTL: usize = 29;
+    pub(crate) const MKDIRAT: usize = 34;
+    pub(crate) const SYMLINKAT: usize = 36;
+    pub(crate) const UMOUNT2: usize = 39;
+    pub(crate) const MOUNT: usize = 40;
+    pub(crate) const PIVOT_ROOT: usize = 41;
+    pub(crate) const CHDIR: usize = 49;
     pub(crate) const FCHDIR: usize = 50;
+    pub(crate) const FCHMOD: usize = 52;
     pub(crate) const OPENAT: usize = 56;
     pub(crate) const CLOSE: usize = 57;
     pub(crate) const PIPE2: usize = 59;
@@ -114,6 +148,8 @@ pub(crate) mod nr {
     pub(crate) const CAPGET: usize = 90;
     pub(crate) const CAPSET: usize = 91;
     pub(crate) const EXIT_GROUP: usize = 94;
+    pub(crate) const WAITID: usize = 95;
+    pub(crate) const UNSHARE: usize = 97;
     pub(crate) const CLOCK_GETTIME: usize = 113;
     pub(crate) const SCHED_SETSCHEDULER: usize = 119;
     pub(crate) const SCHED_GETSCHEDULER: usize = 120;
@@ -123,13 +159,18 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGTIMEDWAIT: usize = 137;
     pub(crate) const SETPRIORITY: usize = 140;
     pub(crate) const GETPRIORITY: usize = 141;
+    pub(crate) const SETRESUID: usize = 147;
+    pub(crate) const SETRESGID: usize = 149;
     pub(crate) const GETPGID: usize = 155;
     pub(crate) const SETSID: usize = 157;
+    pub(crate) const SETGROUPS: usize = 159;
+    pub(crate) const SETHOSTNAME: usize = 161;
     pub(crate) const GETRUSAGE: usize = 165;
     pub(crate) const UMASK: usize = 166;
     pub(crate) const PRCTL: usize = 167;
     pub(crate) const GETPID: usize = 172;
     pub(crate) const GETPPID: usize = 173;
+    pub(crate) const SOCKET: usize = 198;
     pub(crate) const SENDMSG: usize = 211;
     pub(crate) const RECVMSG: usize = 212;
     pub(crate) const CLONE: usize = 220;
@@ -137,11 +178,18 @@ pub(crate) mod nr {
     pub(crate) const MMAP: usize = 222;
     pub(crate) const WAIT4: usize = 260;
     pub(crate) const PRLIMIT64: usize = 261;
+    pub(crate) const SECCOMP: usize = 277;
     pub(crate) const EXECVEAT: usize = 281;
     pub(crate) const STATX: usize = 291;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
+    pub(crate) const OPEN_TREE: usize = 428;
+    pub(crate) const MOVE_MOUNT: usize = 429;
     pub(crate) const PIDFD_OPEN: usize = 434;
+    pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
+    pub(crate) const OPENAT2: usize = 437;
+    pub(crate) const MOUNT_SETATTR: usize = 442;
+    pub(crate) const LANDLOCK_ADD_RULE: usize = 445;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
 }
 
@@ -470,32 +518,52 @@ pub(crate) fn getdents(dir: Fd, into: &mut [u8]) -> Result<usize> {
 /// The working directory, as a descriptor argument.
 pub(crate) const AT_FDCWD: Fd = -100;
 
+const O_CLOEXEC: usize = 0o2_000_000;
+
 /// Opens a file for reading, close-on-exec.
 pub(crate) fn open(dir: Fd, path: &CStr) -> Result<Fd> {
-    const O_CLOEXEC: usize = 0o2_000_000;
+    open_as(dir, path, 0)
+}
+
+/// Opens a file for writing, close-on-exec.
+pub(crate) fn open_for_writing(dir: Fd, path: &CStr) -> Result<Fd> {
+    const O_WRONLY: usize = 1;
+    open_as(dir, path, O_WRONLY)
+}
+
+fn open_as(dir: Fd, path: &CStr, flags: usize) -> Result<Fd> {
     let name = path.as_ptr().expose_provenance();
     // SAFETY: the kernel reads the path up to its NUL.
-    unsafe { call(nr::OPENAT, [dir as usize, name, O_CLOEXEC, 0, 0, 0]) }.map(|fd| fd as Fd)
+    unsafe { call(nr::OPENAT, [dir as usize, name, O_CLOEXEC | flags, 0, 0, 0]) }.map(|fd| fd as Fd)
 }
 
 /// A close-on-exec pipe: the end to read, the end to write.
 pub(crate) fn pipe() -> Result<[Fd; 2]> {
-    const O_CLOEXEC: usize = 0o2_000_000;
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two ints.
     unsafe { call(nr::PIPE2, [ends.as_mut_ptr().expose_provenance(), O_CLOEXEC, 0, 0, 0, 0]) }?;
     Ok(ends)
 }
 
+const MAP_SHARED: usize = 0x1;
+const MAP_PRIVATE: usize = 0x2;
+const MAP_ANONYMOUS_NORESERVE: usize = 0x4020;
+
 /// Maps `len` bytes, page-aligned, readable and writable, private to this process: of a file, or zeroes.
 pub(crate) fn map(file: Option<Fd>, len: usize) -> Result<*mut u64> {
+    match file {
+        Some(fd) => map_as(MAP_PRIVATE, fd, len),
+        None => map_as(MAP_PRIVATE | MAP_ANONYMOUS_NORESERVE, -1, len),
+    }
+}
+
+/// Maps `len` zeroes, page-aligned, that this process will share with those that it forks.
+pub(crate) fn map_shared(len: usize) -> Result<*mut u64> {
+    map_as(MAP_SHARED | MAP_ANONYMOUS_NORESERVE, -1, len)
+}
+
+fn map_as(flags: usize, fd: Fd, len: usize) -> Result<*mut u64> {
     const PROT_READ_WRITE: usize = 3;
-    const MAP_PRIVATE: usize = 0x2;
-    const MAP_ANONYMOUS_NORESERVE: usize = 0x4020;
-    let (flags, fd) = match file {
-        Some(fd) => (MAP_PRIVATE, fd),
-        None => (MAP_PRIVATE | MAP_ANONYMOUS_NORESERVE, -1),
-    };
     // SAFETY: without MAP_FIXED the kernel chooses an address where nothing is mapped.
     unsafe { call(nr::MMAP, [0, len, PROT_READ_WRITE, flags, fd as usize, 0]) }
         .map(ptr::with_exposed_provenance_mut)
@@ -533,15 +601,39 @@ pub(crate) fn may_signal(pidfd: Fd) -> Result<()> {
     plain_call(nr::PIDFD_SEND_SIGNAL, [pidfd as usize, 0, 0, 0]).map(drop)
 }
 
+const WNOHANG: usize = 1;
+const WALL: usize = 0x4000_0000;
+
 /// Reaps one child that has ended, if any has.
 pub(crate) fn reap() -> Result<Option<(Pid, i32)>> {
+    let (pid, status) = wait(WNOHANG | WALL)?;
+    Ok(if pid == 0 { None } else { Some((pid, status)) })
+}
+
+/// Waits until a child ends, and reaps it.
+pub(crate) fn reap_next() -> Result<(Pid, i32)> {
+    wait(WALL)
+}
+
+fn wait(options: usize) -> Result<(Pid, i32)> {
     const ANY: usize = (-1_isize) as usize;
-    const WNOHANG_WALL: usize = 0x4000_0001;
     let mut status: i32 = 0;
     let out = ptr::from_mut(&mut status).expose_provenance();
     // SAFETY: the kernel writes one int; the usage pointer is null.
-    let pid = unsafe { call(nr::WAIT4, [ANY, out, WNOHANG_WALL, 0, 0, 0]) }?;
-    Ok(if pid == 0 { None } else { Some((pid as Pid, status)) })
+    let pid = unsafe { call(nr::WAIT4, [ANY, out, options, 0, 0, 0]) }?;
+    Ok((pid as Pid, status))
+}
+
+/// Waits until a child has ended and leaves it to be reaped: its id.
+pub(crate) fn await_end() -> Result<Pid> {
+    const P_ALL: usize = 0;
+    const WEXITED_NOWAIT: usize = 0x0100_0004;
+    // siginfo_t: si_signo, si_errno, si_code, padding, then si_pid.
+    let mut information = [0_i32; 32];
+    let out = information.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel writes one siginfo_t, 128 bytes; the usage pointer is null.
+    unsafe { call(nr::WAITID, [P_ALL, 0, out, WEXITED_NOWAIT | WALL, 0, 0]) }?;
+    Ok(information[4])
 }
 
 /// What the children that were reaped have used.
@@ -698,13 +790,13 @@ struct Message {
     flags: usize,
 }
 
-/// Room for one `SCM_RIGHTS` message: `struct cmsghdr` and up to eight descriptors.
+/// Room for one `SCM_RIGHTS` message: `struct cmsghdr` and an even number of descriptors.
 #[repr(C)]
-struct Rights {
+struct Rights<const N: usize> {
     len: usize,
     level: i32,
     kind: i32,
-    fds: [Fd; 8],
+    fds: [Fd; N],
 }
 
 const RIGHTS_HEADER: usize = 16;
@@ -715,22 +807,22 @@ const SOL_SOCKET: i32 = 1;
 const SCM_RIGHTS: i32 = 1;
 
 /// Receives a message and the descriptors that come with it: how many bytes, how many descriptors.
-pub(crate) fn receive<T: Plain>(
+pub(crate) fn receive<T: Plain, const N: usize>(
     socket: Fd,
     into: &mut T,
-    fds: &mut [Fd; 8],
+    fds: &mut [Fd; N],
 ) -> Result<(usize, usize)> {
     const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
     let bytes = into.bytes_mut();
     let part = [bytes.as_mut_ptr().expose_provenance(), bytes.len()];
-    let mut rights = Rights { len: 0, level: 0, kind: 0, fds: [-1; 8] };
+    let mut rights = Rights { len: 0, level: 0, kind: 0, fds: [-1; N] };
     let mut message = Message {
         name: 0,
         name_len: 0,
         parts: part.as_ptr().expose_provenance(),
         part_count: 1,
         control: ptr::from_mut(&mut rights).expose_provenance(),
-        control_len: size_of::<Rights>(),
+        control_len: size_of::<Rights<N>>(),
         flags: 0,
     };
     let header = ptr::from_mut(&mut message).expose_provenance();
@@ -756,7 +848,7 @@ pub(crate) fn send<T: Plain>(socket: Fd, from: &T, fd: Option<Fd>) -> Result<()>
         len: RIGHTS_OF_ONE,
         level: SOL_SOCKET,
         kind: SCM_RIGHTS,
-        fds: [fd.unwrap_or(-1), 0, 0, 0, 0, 0, 0, 0],
+        fds: [fd.unwrap_or(-1), 0],
     };
     let message = Message {
         name: 0,

@@ -206,7 +206,7 @@ impl Tree {
 }
 
 /// The processor time of one process, as its `stat` file gives it.
-fn used_by(process: Pid, proc: Fd) -> Option<u64> {
+pub(crate) fn used_by(process: Pid, proc: Fd) -> Option<u64> {
     // USER_HZ of asm-generic/param.h is 100 on every architecture that the keeper knows.
     const TICK_NS: u64 = 10_000_000;
     let file = Path::new().number(process).text("/stat").open(proc).ok()?;

@@ -2,12 +2,16 @@
 
 #![expect(clippy::as_conversions, reason = "a 32-bit count becomes a size")]
 
-use super::child;
+use core::sync::atomic::Ordering;
+
+use super::boxed::new;
+use super::cell::Cell;
 use super::job::Job;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Count, Reach, Tree};
-use super::wire::{Failure, KILL, Plain, Report, UNLIMITED, cause, kind, slot};
+use super::wire::{Failure, JAILED, KILL, Plain, Report, UNLIMITED, cause, kind, slot};
+use super::{child, first, ids};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -51,12 +55,17 @@ pub(crate) fn keep() -> ! {
 fn keep_one_program() -> Result<Option<Report>, Failed> {
     become_keeper()?;
     let Some(job) = Job::receive(CONTROL)? else { return Ok(None) };
-    let mut counter = Counter::new(job.request.processes_max)?;
-    let reach = close_scope(&job)?;
+    let cell = if job.request.jail == JAILED { Some(Cell::receive(CONTROL)?) } else { None };
+    let mut counter = Counter::new(processes_max(&job, cell.as_ref()))?;
+    // A box needs no scope: killing its first process kills it all.
+    let reach = if cell.is_some() { Reach::Machine } else { close_scope(&job)? };
     let mut tree = Tree::open(reach)?;
     let children = sys::child_signals().at(Step::BecomeKeeper)?;
     let nice = hurry();
-    let (program, verdict) = fork_program(&job, nice)?;
+    let (program, verdict) = match &cell {
+        None => fork_program(&job, nice)?,
+        Some(cell) => clone_box(&job, cell, nice)?,
+    };
     tree.plant(program);
 
     let mut watch = Watch { children, verdict, supervisor: job.fd(slot::SUPERVISOR), program };
@@ -65,8 +74,17 @@ fn keep_one_program() -> Result<Option<Report>, Failed> {
     match end {
         End::HostGone => Ok(None),
         End::NotStarted(failed) => Err(failed),
-        End::Because(cause) => Ok(Some(account(&tree, program, cause, survivors))),
+        End::Because(cause) => {
+            let report = account(&tree, program, cause, survivors);
+            Ok(Some(cell.map_or(report, |cell| told_by_first(&cell, report))))
+        }
     }
+}
+
+/// How many processes may live at once, the box's first one not counted.
+fn processes_max(job: &Job, cell: Option<&Cell>) -> u32 {
+    // The highest number says that there is no limit.
+    job.request.processes_max.saturating_add(u32::from(cell.is_some()))
 }
 
 /// Cuts what was inherited and makes this process fit to hold a tree.
@@ -130,6 +148,34 @@ fn fork_program(job: &Job, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
             sys::exit(if told.is_ok() { 127 } else { 126 })
         }
     }
+}
+
+/// Clones the first process of a box: its id, and a pipe that closes when the program is executed.
+fn clone_box(job: &Job, cell: &Cell, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
+    // Entered by the first process itself, once it is in its cgroups.
+    let namespaces = cell.plan.namespaces & !new::CGROUP;
+    let verdict = sys::pipe().at(Step::CloneBox)?;
+    ids::change_user(cell)?;
+    match sys::spaces::fork_into(namespaces, None).at(Step::CloneBox)? {
+        Forked::Child => first::be_first_in_child(job, cell, verdict, nice),
+        Forked::Parent(first) => {
+            let [heard, failure] = verdict;
+            sys::close(failure);
+            ids::forget_user(cell)?;
+            announce(first).at(Step::Announce)?;
+            Ok((first, heard))
+        }
+    }
+}
+
+/// Gives the host a handle on the box's first process, so that it can kill the box even if this
+/// keeper is lost. Nothing in the box can reach the keeper, so there is no hurry.
+fn announce(first: Pid) -> sys::Result<()> {
+    let pidfd = sys::pidfd_open(first)?;
+    let forked = Report { kind: kind::FORKED, pid: first, ..Report::default() };
+    let told = sys::send(CONTROL, &forked, Some(pidfd));
+    sys::close(pidfd);
+    told
 }
 
 /// Why the watch ended.
@@ -285,5 +331,21 @@ fn account(tree: &Tree, program: Pid, cause: u32, survivors: u32) -> Report {
         program_cpu_ns: tree.program_cpu_ns,
         peak_rss_bytes: usage.peak_rss_bytes,
         ..Report::default()
+    }
+}
+
+/// The same report with what the box's first process has told: it saw the program's end.
+fn told_by_first(cell: &Cell, report: Report) -> Report {
+    const KILLED_STATUS: i32 = 9;
+    let ending = cell.ending;
+    if ending.told.load(Ordering::Acquire) == 0 {
+        // The first process was killed, and the program with it.
+        return Report { status: KILLED_STATUS, ..report };
+    }
+    Report {
+        status: ending.status.load(Ordering::Relaxed),
+        leftovers: ending.leftovers.load(Ordering::Relaxed),
+        program_cpu_ns: ending.program_cpu_ns.load(Ordering::Relaxed),
+        ..report
     }
 }

@@ -4,13 +4,16 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The host's only command after the request: kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
 
 /// Stands for "no limit on the number of processes".
 pub(crate) const UNLIMITED: u32 = u32::MAX;
+
+/// Says that a plan for a box follows the request.
+pub(crate) const JAILED: u64 = 1;
 
 /// The most limits that a request can carry.
 pub(crate) const RLIMITS_MAX: usize = 8;
@@ -69,6 +72,8 @@ pub(crate) struct Request {
     pub(crate) processes_max: u32,
     /// How many of the limits below count.
     pub(crate) rlimit_count: u32,
+    /// [`JAILED`] if a plan for a box follows in a message of its own, or zero.
+    pub(crate) jail: u64,
     /// Resource limits.
     pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
 }
@@ -85,6 +90,7 @@ impl Request {
             script: 0,
             processes_max: UNLIMITED,
             rlimit_count: 0,
+            jail: 0,
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
     }
@@ -173,14 +179,17 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: six u32, two u64 and an array of u64 triples: the assertion below shows no padding.
+// SAFETY: six u32, three u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
 // SAFETY: two 32-bit integers.
 unsafe impl Plain for Failure {}
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
 
+const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 40 + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 48 + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

@@ -25,6 +25,31 @@ fn a_large_host_pays_no_more_than_a_small_one() {
     assert!(holds);
 }
 
+/// Not a limit but a measurement: the ratio is printed, and only a gross loss fails.
+#[test]
+fn a_box_costs_a_few_bare_spawns_from_a_large_host_with_threads() {
+    let rounds = std::env::var("STOCKADE_TEST_ROUNDS").unwrap_or_else(|_| "25".to_owned());
+    let output = command("box-costs")
+        .env("STOCKADE_TEST_RESIDENT", (1_usize << 30).to_string())
+        .env("STOCKADE_TEST_ROUNDS", rounds)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let cost = |name| -> (f64, f64) {
+        let (median, p99) = said(&text, name).split_once(',').unwrap();
+        (median.parse().unwrap(), p99.parse().unwrap())
+    };
+    let (bare, _) = cost("bare");
+    for name in ["bare", "process", "box", "box-net"] {
+        let (median, p99) = cost(name);
+        let (ratio, worst) = (median / bare, p99 / bare);
+        writeln!(stderr(), "{name}: {median} us, {ratio:.2} x bare; p99 {p99} us, {worst:.2} x")
+            .unwrap();
+    }
+    assert!(cost("box-net").0 < 20.0 * bare, "{text}");
+}
+
 #[test]
 fn two_hundred_runs_leave_no_descriptor_and_no_zombie() {
     let output = command("descriptors").output().unwrap();

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod boxes;
 mod cost;
+mod jail;
 mod limits;
 mod memfd;
 mod refusal;

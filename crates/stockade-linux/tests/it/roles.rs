@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use stockade_linux::{Spec, start};
+use stockade_linux::{Jail, Network, Spec, start, start_jailed};
 
 use crate::support::{Mark, bare, shell, spec, text};
 
@@ -40,6 +40,8 @@ fn plays_a_role_when_asked() {
         Ok("costs") => costs(),
         Ok("descriptors") => descriptors(),
         Ok("keeper-image") => keeper_image(),
+        Ok("box-costs") => box_costs(),
+        Ok("box-supervisor") => box_supervisor(),
         Ok(other) => panic!("there is no role {other}"),
     }
 }
@@ -94,6 +96,53 @@ fn supervisor() {
     say("pid", run.pid());
     thread::sleep(Duration::from_secs(1000));
     drop(run);
+}
+
+/// Holds a box with a tree in it, until it is killed.
+fn box_supervisor() {
+    let mark = env::var("STOCKADE_TEST_TREE").unwrap();
+    let mut spec = shell("sleep 1000 & (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &); wait");
+    spec.env.push(text(&mark));
+    let run = start_jailed(spec, Jail::new(c"/bin/sh", c"/")).unwrap();
+    say("pid", run.pid());
+    thread::sleep(Duration::from_secs(1000));
+    drop(run);
+}
+
+/// Measures boxes beside bare spawns and unboxed starts, turn by turn, in a host with threads and
+/// as many bytes resident as asked. Each line is `median,p99` in microseconds.
+fn box_costs() {
+    let resident: usize = env::var("STOCKADE_TEST_RESIDENT").unwrap().parse().unwrap();
+    let rounds: usize = env::var("STOCKADE_TEST_ROUNDS").unwrap().parse().unwrap();
+    let ballast = vec![1_u8; resident];
+    for _ in 0..4 {
+        thread::spawn(|| thread::sleep(Duration::from_secs(1000)));
+    }
+    let boxed = |network| {
+        let mut jail = crate::boxes::closed("/bin/true");
+        jail.network = network;
+        start_jailed(spec("/bin/true", &[]), jail).unwrap().wait().unwrap();
+    };
+    let ways: [(&str, &dyn Fn()); 4] = [
+        ("bare", &|| assert!(bare("/bin/true").status().unwrap().success())),
+        ("process", &|| assert!(start(spec("/bin/true", &[])).unwrap().wait().is_ok())),
+        ("box", &|| boxed(Network::Host)),
+        ("box-net", &|| boxed(Network::None)),
+    ];
+    let mut times = [(); 4].map(|()| Vec::with_capacity(rounds));
+    for _ in 0..rounds {
+        for ((_, way), times) in ways.iter().zip(&mut times) {
+            let begin = Instant::now();
+            way();
+            times.push(begin.elapsed().as_micros());
+        }
+    }
+    assert!(ballast.iter().step_by(4096).all(|byte| *byte == 1));
+    for ((name, _), times) in ways.iter().zip(&mut times) {
+        times.sort_unstable();
+        let at = |part: usize| *times.get(times.len().saturating_mul(part) / 100).unwrap();
+        say(name, format!("{},{}", at(50), at(99)));
+    }
 }
 
 /// Holds a program, and has a copy of itself that holds the same descriptors.

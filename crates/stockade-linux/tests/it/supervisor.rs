@@ -9,15 +9,24 @@ use crate::support::{Mark, bare, within};
 
 #[test]
 fn nothing_is_left_a_second_after_a_supervisor_is_killed() {
+    dies_with_its_supervisor("supervisor", 4);
+}
+
+#[test]
+fn no_box_is_left_a_second_after_its_supervisor_is_killed() {
+    dies_with_its_supervisor("box-supervisor", 3);
+}
+
+fn dies_with_its_supervisor(role: &str, processes: usize) {
     let mark = Mark::new();
-    let mut supervisor = roles::command("supervisor")
+    let mut supervisor = roles::command(role)
         .env("STOCKADE_TEST_TREE", mark.text())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(supervisor.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("pid=")));
-    mark.await_found(4);
+    mark.await_found(processes);
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
     assert!(within(Duration::from_secs(1), || mark.found().is_empty()), "{:?}", mark.found());

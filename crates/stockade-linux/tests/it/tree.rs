@@ -154,7 +154,10 @@ fn all_this_holds_for_an_ordinary_user_too() {
     }
     let mut again = bare("setpriv");
     again.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
-    again.args(["tree::", "scope::", "refusal::", "streams::"]).env(AGAIN, "1").current_dir("/");
+    again
+        .args(["tree::", "scope::", "refusal::", "streams::", "jail::", "boxes::", "supervisor::"])
+        .env(AGAIN, "1")
+        .current_dir("/");
     let output = again.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,50 @@
+//! How a box is made and entered: the order of everything, on one screen.
+//!
+//! Nothing here allocates or decides. What is needed was prepared by the host; each line is a step
+//! with a name, and the first that fails ends the launch.
+
+use super::boxed::{new, option};
+use super::cell::Cell;
+use super::child::{clear_in_child, limit_in_child, place_streams_in_child};
+use super::ids;
+use super::job::Job;
+use super::program;
+use super::step::Step;
+use super::sys::{self, pr};
+use super::watch::{At, Failed};
+
+/// Makes the box around its first process.
+pub(crate) fn make_box_in_child(cell: &Cell) -> Result<(), Failed> {
+    let has = |namespace| cell.plan.namespaces & namespace != 0;
+    ids::map_in_child(cell).at(Step::MapIds)?;
+    if has(new::CGROUP) {
+        sys::spaces::unshare_cgroups().at(Step::CloneBox)?;
+    }
+    if has(new::UTS) && cell.plan.host_name != 0 {
+        sys::spaces::set_host_name(cell.text(cell.plan.host_name)).at(Step::NameHost)?;
+    }
+    if has(new::NET) && cell.plan.options & option::LOOPBACK != 0 {
+        sys::spaces::raise_loopback().at(Step::RaiseLoopback)?;
+    }
+    Ok(())
+}
+
+/// Turns a process of the box into the program. Returns only what went wrong.
+pub(crate) fn become_program_in_child(job: &Job, cell: &Cell) -> Failed {
+    match lock_in_child(job, cell) {
+        Ok(program) => program::execute_in_child(job, program),
+        Err(failed) => failed,
+    }
+}
+
+fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
+    sys::setsid().at(Step::OpenSession)?;
+    place_streams_in_child(job)?;
+    sys::mounts::chdir(cell.text(cell.plan.cwd)).at(Step::EnterDirectory)?;
+    let program = program::find_in_child(job, cell).at(Step::FindProgram)?;
+    limit_in_child(job)?;
+    sys::locks::drop_all_capabilities().at(Step::DropCapabilities)?;
+    sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::RefusePrivileges)?;
+    clear_in_child()?;
+    Ok(program)
+}

@@ -1,0 +1,94 @@
+//! What a request for a box adds: a second message and a second sealed memory file.
+//!
+//! Like `wire.rs` it is shared by host and keeper. Every offset points into the memory file, whose
+//! last byte is zero; an offset of zero says that there is none.
+
+use super::wire::Plain;
+
+/// The most descriptors that the second message can carry; the kernel allows 253.
+pub(crate) const DESCRIPTORS_MAX: usize = 240;
+
+/// Stands for a descriptor that is not there.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Namespaces, from `linux/sched.h`.
+pub(crate) mod new {
+    /// Mounts.
+    pub(crate) const MOUNT: u64 = 0x0002_0000;
+    /// Cgroups, unshared once they are entered.
+    pub(crate) const CGROUP: u64 = 0x0200_0000;
+    /// Host name.
+    pub(crate) const UTS: u64 = 0x0400_0000;
+    /// System V IPC and message queues.
+    pub(crate) const IPC: u64 = 0x0800_0000;
+    /// Ids and capabilities.
+    pub(crate) const USER: u64 = 0x1000_0000;
+    /// Process ids.
+    pub(crate) const PID: u64 = 0x2000_0000;
+    /// Network.
+    pub(crate) const NET: u64 = 0x4000_0000;
+}
+
+/// The second message's fixed part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Plan {
+    /// How many descriptors come with it; the first is the memory file.
+    pub(crate) descriptors: u32,
+    /// One of `1 << n` for each of [`option`].
+    pub(crate) options: u32,
+    /// The memory file's length.
+    pub(crate) len: u64,
+    /// The namespaces, of [`new`].
+    pub(crate) namespaces: u64,
+    /// The user that the keeper becomes first, or [`NONE`].
+    pub(crate) outer_uid: u32,
+    /// The group that the keeper becomes first, or [`NONE`].
+    pub(crate) outer_gid: u32,
+    /// The text of `uid_map`.
+    pub(crate) uid_map: u64,
+    /// The text of `gid_map`.
+    pub(crate) gid_map: u64,
+    /// The host name, or zero.
+    pub(crate) host_name: u64,
+    /// The program's path in the box.
+    pub(crate) program: u64,
+    /// The working directory's path in the box.
+    pub(crate) cwd: u64,
+    /// Failpoint and sabotage of test builds: a step's number plus one, or zero.
+    pub(crate) fail_at: u32,
+    /// Failpoint and sabotage of test builds: a bit for each mechanism that is left out.
+    pub(crate) left_out: u32,
+}
+
+/// Bits of [`Plan::options`].
+pub(crate) mod option {
+    /// Switch the loopback interface on.
+    pub(crate) const LOOPBACK: u32 = 1;
+}
+
+impl Plan {
+    /// A plan for nothing yet.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            descriptors: 0,
+            options: 0,
+            len: 0,
+            namespaces: 0,
+            outer_uid: NONE,
+            outer_gid: NONE,
+            uid_map: 0,
+            gid_map: 0,
+            host_name: 0,
+            program: 0,
+            cwd: 0,
+            fail_at: 0,
+            left_out: 0,
+        }
+    }
+}
+
+// SAFETY: integers only, and the assertion below shows no padding.
+unsafe impl Plain for Plan {}
+
+const _: () = assert!(size_of::<Plan>() == 6 * 4 + 7 * 8);

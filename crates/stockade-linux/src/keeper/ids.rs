@@ -1,0 +1,43 @@
+//! The user and group of a box.
+
+use super::boxed::{NONE, new};
+use super::cell::Cell;
+use super::step::Step;
+use super::sys::{self, pr, spaces};
+use super::watch::{At, Failed};
+
+/// `CAP_SYS_ADMIN`, with which namespaces are made where others may not.
+const SYS_ADMIN: u64 = 1 << 21;
+
+/// As root, becomes the user that the box has outside, so that no process of the box is ever
+/// root's and limits hold.
+pub(crate) fn change_user(cell: &Cell) -> Result<(), Failed> {
+    let (uid, gid) = (cell.plan.outer_uid, cell.plan.outer_gid);
+    if uid == NONE || gid == NONE {
+        return Ok(());
+    }
+    spaces::become_user(uid, gid).at(Step::ChangeUser)?;
+    sys::locks::set_capabilities(SYS_ADMIN).at(Step::ChangeUser)
+}
+
+/// As root, gives up what was kept for making namespaces.
+pub(crate) fn forget_user(cell: &Cell) -> Result<(), Failed> {
+    if cell.plan.outer_uid == NONE {
+        return Ok(());
+    }
+    sys::locks::set_capabilities(0).at(Step::ChangeUser)
+}
+
+/// Maps the one id that this process has to the one in the box.
+pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
+    if cell.plan.namespaces & new::USER == 0 {
+        return Ok(());
+    }
+    // The files below belong to root while a process is not dumpable. Nothing of the box runs yet.
+    sys::prctl(pr::SET_DUMPABLE, 1)?;
+    // Without this an ordinary user could drop a group that denies something, user_namespaces(7).
+    spaces::write_file(c"/proc/self/setgroups", b"deny")?;
+    spaces::write_file(c"/proc/self/gid_map", cell.text(cell.plan.gid_map).to_bytes())?;
+    spaces::write_file(c"/proc/self/uid_map", cell.text(cell.plan.uid_map).to_bytes())?;
+    sys::prctl(pr::SET_DUMPABLE, 0)
+}

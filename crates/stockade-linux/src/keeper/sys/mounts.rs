@@ -1,0 +1,168 @@
+//! System calls for mounts, and for making names where they are mounted.
+
+use core::ffi::CStr;
+
+use super::{AT_EMPTY_PATH, Fd, O_CLOEXEC, Result, call, nr, plain_call};
+
+/// Attributes of a mount, from `linux/mount.h`.
+pub(crate) mod attr {
+    /// Nothing can be written.
+    pub(crate) const RDONLY: u64 = 1;
+    /// Set-user-ID bits do not count.
+    pub(crate) const NOSUID: u64 = 2;
+    /// Device files cannot be opened.
+    pub(crate) const NODEV: u64 = 4;
+}
+
+/// Flags of mount(2), from `linux/mount.h`.
+pub(crate) mod ms {
+    /// Set-user-ID bits do not count.
+    pub(crate) const NOSUID: usize = 2;
+    /// Device files cannot be opened.
+    pub(crate) const NODEV: usize = 4;
+    /// Nothing can be executed.
+    pub(crate) const NOEXEC: usize = 8;
+}
+
+const AT_RECURSIVE: usize = 0x8000;
+const O_PATH: usize = 0o10_000_000;
+#[cfg(target_arch = "x86_64")]
+const O_NOFOLLOW: usize = 0o400_000;
+#[cfg(target_arch = "aarch64")]
+const O_NOFOLLOW: usize = 0o100_000;
+const O_DIRECTORY_PATH: usize = O_PATH | O_DIRECTORY;
+#[cfg(target_arch = "x86_64")]
+const O_DIRECTORY: usize = 0o200_000;
+#[cfg(target_arch = "aarch64")]
+const O_DIRECTORY: usize = 0o40_000;
+
+/// Whether a mount is taken with those beneath it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// This mount alone.
+    One,
+    /// All beneath it too.
+    All,
+}
+
+impl Depth {
+    const fn flag(self) -> usize {
+        match self {
+            Self::One => 0,
+            Self::All => AT_RECURSIVE,
+        }
+    }
+}
+
+/// A copy of the mount at a descriptor, attached nowhere yet.
+pub(crate) fn clone_mount(source: Fd, depth: Depth) -> Result<Fd> {
+    const OPEN_TREE_CLONE: usize = 1;
+    let flags = OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH | depth.flag();
+    let empty = c"".as_ptr().expose_provenance();
+    // SAFETY: the kernel reads the path up to its NUL.
+    unsafe { call(nr::OPEN_TREE, [source as usize, empty, flags, 0, 0, 0]) }.map(|fd| fd as Fd)
+}
+
+/// Sets attributes of a mount, and makes it private: nothing that the host mounts later appears.
+pub(crate) fn set_attributes(mount: Fd, set: u64, depth: Depth) -> Result<()> {
+    const MS_PRIVATE: u64 = 1 << 18;
+    // struct mount_attr: attr_set, attr_clr, propagation, userns_fd.
+    let attributes = [set, 0, MS_PRIVATE, 0];
+    let at = attributes.as_ptr().expose_provenance();
+    let empty = c"".as_ptr().expose_provenance();
+    let flags = AT_EMPTY_PATH | depth.flag();
+    // SAFETY: the kernel reads the path up to its NUL and the four words of mount_attr.
+    unsafe { call(nr::MOUNT_SETATTR, [mount as usize, empty, flags, at, 32, 0]) }.map(drop)
+}
+
+/// Attaches a mount on the file or folder behind a descriptor.
+pub(crate) fn attach(mount: Fd, target: Fd) -> Result<()> {
+    const F_EMPTY_PATH: usize = 0x04;
+    const T_EMPTY_PATH: usize = 0x40;
+    let empty = c"".as_ptr().expose_provenance();
+    let flags = F_EMPTY_PATH | T_EMPTY_PATH;
+    // SAFETY: the kernel reads both paths up to their NUL.
+    unsafe { call(nr::MOVE_MOUNT, [mount as usize, empty, target as usize, empty, flags, 0]) }
+        .map(drop)
+}
+
+/// Mounts a new file system of this kind on the working directory.
+pub(crate) fn mount_here(kind: &CStr, flags: usize, options: &CStr) -> Result<()> {
+    let (kind, options) = (kind.as_ptr().expose_provenance(), options.as_ptr().expose_provenance());
+    let here = c".".as_ptr().expose_provenance();
+    // SAFETY: the kernel reads four strings up to their NUL.
+    unsafe { call(nr::MOUNT, [kind, here, kind, flags, options, 0]) }.map(drop)
+}
+
+/// Makes the working directory the root, with the old root mounted over it.
+pub(crate) fn pivot_root_here() -> Result<()> {
+    let here = c".".as_ptr().expose_provenance();
+    // SAFETY: the kernel reads both paths up to their NUL.
+    unsafe { call(nr::PIVOT_ROOT, [here, here, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Takes away what is mounted over the working directory, with all beneath it.
+pub(crate) fn detach_here() -> Result<()> {
+    const MNT_DETACH: usize = 2;
+    let here = c".".as_ptr().expose_provenance();
+    // SAFETY: the kernel reads the path up to its NUL.
+    unsafe { call(nr::UMOUNT2, [here, MNT_DETACH, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Changes the working directory.
+pub(crate) fn chdir(path: &CStr) -> Result<()> {
+    // SAFETY: the kernel reads the path up to its NUL.
+    unsafe { call(nr::CHDIR, [path.as_ptr().expose_provenance(), 0, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// A handle on what a path names beneath a folder. No symbolic link is followed, and none leads
+/// out of the folder.
+pub(crate) fn find(root: Fd, path: &CStr) -> Result<Fd> {
+    const RESOLVE_NO_MAGICLINKS: u64 = 0x02;
+    const RESOLVE_NO_SYMLINKS: u64 = 0x04;
+    const RESOLVE_IN_ROOT: u64 = 0x10;
+    let resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT;
+    // struct open_how: flags, mode, resolve.
+    let how = [(O_PATH | O_CLOEXEC | O_NOFOLLOW) as u64, 0, resolve];
+    let (path, how) = (path.as_ptr().expose_provenance(), how.as_ptr().expose_provenance());
+    // SAFETY: the kernel reads the path up to its NUL and the three words of open_how.
+    unsafe { call(nr::OPENAT2, [root as usize, path, how, 24, 0, 0]) }.map(|fd| fd as Fd)
+}
+
+/// A handle on what a path names for this process, links followed.
+pub(crate) fn handle(path: &CStr) -> Result<Fd> {
+    super::open_as(super::AT_FDCWD, path, O_PATH)
+}
+
+/// A handle on the working directory.
+pub(crate) fn here() -> Result<Fd> {
+    super::open_as(super::AT_FDCWD, c".", O_DIRECTORY_PATH)
+}
+
+/// Makes a folder.
+pub(crate) fn make_folder(dir: Fd, name: &CStr, mode: u32) -> Result<()> {
+    let name = name.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads the name up to its NUL.
+    unsafe { call(nr::MKDIRAT, [dir as usize, name, mode as usize, 0, 0, 0]) }.map(drop)
+}
+
+/// Makes a file that did not exist, open for writing.
+pub(crate) fn make_file(dir: Fd, name: &CStr, mode: u32) -> Result<Fd> {
+    const O_WRONLY_CREAT_EXCL: usize = 0o301;
+    let flags = O_WRONLY_CREAT_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    let name = name.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads the name up to its NUL.
+    unsafe { call(nr::OPENAT, [dir as usize, name, flags, mode as usize, 0, 0]) }.map(|fd| fd as Fd)
+}
+
+/// Makes a symbolic link.
+pub(crate) fn make_link(dir: Fd, name: &CStr, target: &CStr) -> Result<()> {
+    let (name, target) = (name.as_ptr().expose_provenance(), target.as_ptr().expose_provenance());
+    // SAFETY: the kernel reads both strings up to their NUL.
+    unsafe { call(nr::SYMLINKAT, [target, dir as usize, name, 0, 0, 0]) }.map(drop)
+}
+
+/// Sets the permissions of an open file, whatever the mask says.
+pub(crate) fn set_mode(file: Fd, mode: u32) -> Result<()> {
+    plain_call(nr::FCHMOD, [file as usize, mode as usize, 0, 0]).map(drop)
+}

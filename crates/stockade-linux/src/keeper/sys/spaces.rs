@@ -1,0 +1,98 @@
+//! System calls for namespaces and ids.
+
+use core::ffi::CStr;
+
+use super::{Errno, Fd, Forked, Pid, Result, call, nr, plain_call, sig};
+
+/// `CLONE_INTO_CGROUP` of `linux/sched.h`.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+/// `CLONE_NEWCGROUP` of `linux/sched.h`.
+const CLONE_NEWCGROUP: usize = 0x0200_0000;
+
+/// Forks into the namespaces that the flags name, and into the cgroup of version 2 if one is given.
+pub(crate) fn fork_into(namespaces: u64, cgroup: Option<Fd>) -> Result<Forked> {
+    let Some(cgroup) = cgroup else {
+        // SAFETY: without CLONE_VM the child works on a copy of the memory, as after fork(2); the
+        // keeper has one thread and no locks.
+        let pid = unsafe { call(nr::CLONE, [namespaces as usize | sig::CHLD, 0, 0, 0, 0, 0]) }?;
+        return Ok(forked(pid));
+    };
+    // struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size,
+    // tls, set_tid, set_tid_size, cgroup.
+    let flags = namespaces | CLONE_INTO_CGROUP;
+    let args = [flags, 0, 0, 0, sig::CHLD as u64, 0, 0, 0, 0, 0, cgroup as u64];
+    let at = args.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads the eleven words of clone_args; the child is a copy, as above.
+    let pid = unsafe { call(nr::CLONE3, [at, size_of_val(&args), 0, 0, 0, 0]) }?;
+    Ok(forked(pid))
+}
+
+fn forked(pid: usize) -> Forked {
+    if pid == 0 { Forked::Child } else { Forked::Parent(pid as Pid) }
+}
+
+/// Makes the current cgroups the root of what this process sees of them.
+pub(crate) fn unshare_cgroups() -> Result<()> {
+    plain_call(nr::UNSHARE, [CLONE_NEWCGROUP, 0, 0, 0]).map(drop)
+}
+
+/// Becomes this user and group, without supplementary groups, and keeps the capabilities that are
+/// permitted. For root only.
+pub(crate) fn become_user(uid: u32, gid: u32) -> Result<()> {
+    const PR_SET_KEEPCAPS: usize = 8;
+    let (uid, gid) = (uid as usize, gid as usize);
+    plain_call(nr::PRCTL, [PR_SET_KEEPCAPS, 1, 0, 0])?;
+    // A list of no groups: its pointer is not followed.
+    plain_call(nr::SETGROUPS, [0; 4])?;
+    plain_call(nr::SETRESGID, [gid, gid, gid, 0])?;
+    plain_call(nr::SETRESUID, [uid, uid, uid, 0]).map(drop)
+}
+
+/// Names the machine as this process sees it.
+pub(crate) fn set_host_name(name: &CStr) -> Result<()> {
+    let at = name.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads as many bytes as the string has.
+    unsafe { call(nr::SETHOSTNAME, [at, name.count_bytes(), 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Switches the loopback interface on.
+pub(crate) fn raise_loopback() -> Result<()> {
+    const AF_INET: usize = 2;
+    const SOCK_DGRAM_CLOEXEC: usize = 0o2_000_002;
+    const SIOCSIFFLAGS: usize = 0x8914;
+    const IFF_UP: u16 = 1;
+    // struct ifreq: the name, 16 bytes, then a union of 24.
+    let mut request = [0_u8; 40];
+    for (place, byte) in request.iter_mut().zip(*b"lo") {
+        *place = byte;
+    }
+    for (place, byte) in request.iter_mut().skip(16).zip(IFF_UP.to_ne_bytes()) {
+        *place = byte;
+    }
+    let socket = plain_call(nr::SOCKET, [AF_INET, SOCK_DGRAM_CLOEXEC, 0, 0])?;
+    let at = request.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel reads one struct ifreq, 40 bytes, and may write it back.
+    let raised = unsafe { call(nr::IOCTL, [socket, SIOCSIFFLAGS, at, 0, 0, 0]) };
+    super::close(socket as Fd);
+    raised.map(drop)
+}
+
+/// Whether the reading end of a pipe is closed, seen from its writing end.
+pub(crate) fn is_unheard(pipe: Fd) -> bool {
+    const POLLERR: i16 = 8;
+    let mut polls = [super::Poll { fd: pipe, events: 0, revents: 0 }];
+    let polled = super::poll(&mut polls, Some(0));
+    polled.is_ok() && polls.iter().any(|poll| poll.revents & POLLERR != 0)
+}
+
+/// Writes a whole small file in one call, as the files of `/proc` want it.
+pub(crate) fn write_file(path: &CStr, text: &[u8]) -> Result<()> {
+    let file = super::open_for_writing(super::AT_FDCWD, path)?;
+    let written = super::write(file, text);
+    super::close(file);
+    match written {
+        Ok(len) if len == text.len() => Ok(()),
+        Ok(_) => Err(Errno::INVAL),
+        Err(errno) => Err(errno),
+    }
+}
