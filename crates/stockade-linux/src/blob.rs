@@ -1,6 +1,6 @@
 //! The memory file of a plan: bytes that are found again by their offsets.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use crate::keeper::wire::Plain;
 
@@ -8,6 +8,7 @@ use crate::keeper::wire::Plain;
 #[derive(Debug)]
 pub(crate) struct Blob {
     bytes: Vec<u8>,
+    once: Vec<(CString, u64)>,
 }
 
 impl Blob {
@@ -15,12 +16,22 @@ impl Blob {
 
     /// Nothing yet, but for a word that no offset points to.
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; Self::WORD] }
+        Self { bytes: vec![0; Self::WORD], once: Vec::new() }
     }
 
     /// Adds a string.
     pub(crate) fn text(&mut self, text: &CStr) -> u64 {
         self.bytes(text.to_bytes_with_nul())
+    }
+
+    /// Adds a string, or finds it where it was added before in this way.
+    pub(crate) fn text_once(&mut self, text: &CStr) -> u64 {
+        if let Some((_, offset)) = self.once.iter().find(|(known, _)| known.as_c_str() == text) {
+            return *offset;
+        }
+        let offset = self.text(text);
+        self.once.push((text.to_owned(), offset));
+        offset
     }
 
     /// Adds plain bytes.
@@ -30,7 +41,6 @@ impl Blob {
         offset
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "a box has no mounts yet"))]
     /// Adds an array, at the start of a word.
     pub(crate) fn array<T: Plain>(&mut self, items: &[T]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(Self::WORD), 0);

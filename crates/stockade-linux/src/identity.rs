@@ -2,8 +2,6 @@
 
 use rustix::process::{getegid, geteuid};
 
-use crate::keeper::boxed::NONE;
-
 /// One user and one group, as the kernel knows them and as the box shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
@@ -38,8 +36,8 @@ impl Identity {
     }
 
     /// The ids that the keeper must take on: none for an ordinary user, who has them.
-    pub(crate) fn to_take_on(self) -> (u32, u32) {
-        if geteuid().is_root() { (self.outer_uid, self.outer_gid) } else { (NONE, NONE) }
+    pub(crate) fn to_take_on(self) -> Option<(u32, u32)> {
+        geteuid().is_root().then_some((self.outer_uid, self.outer_gid))
     }
 
     /// The lines for `uid_map` and `gid_map`.

@@ -4,11 +4,13 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{FileType, stat};
 use rustix::io::Errno;
 
 use crate::blob::Blob;
 use crate::identity::Identity;
-use crate::keeper::boxed::{DESCRIPTORS_MAX, Plan, new, option};
+use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Plan, new, option};
+use crate::mounts::{self, Mount};
 use crate::request::sealed;
 
 /// A box: namespaces, a root, locks and limits. Plain data, decided and opened by the caller.
@@ -28,6 +30,20 @@ pub struct Jail {
     pub network: Network,
     /// The machine's name in the box.
     pub host_name: CString,
+    /// What the box shows, in the order in which it is made. Without it the box shows the host's
+    /// files as they are.
+    pub root: Option<Vec<Mount>>,
+    /// Whether user namespaces can be made in the box, in which a program has capabilities again.
+    pub nesting: Nesting,
+}
+
+/// Whether user namespaces can be made in a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nesting {
+    /// They cannot: the limit of the box's own namespace is zero.
+    Forbidden,
+    /// They can.
+    Allowed,
 }
 
 /// What a box has of the network.
@@ -50,6 +66,8 @@ impl Jail {
             identity: Identity::of_caller(),
             network: Network::None,
             host_name: c"box".to_owned(),
+            root: None,
+            nesting: Nesting::Forbidden,
         }
     }
 }
@@ -74,12 +92,12 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
         return Err(Errno::INVAL.into());
     }
     let mut blob = Blob::new();
-    let others = Vec::new();
+    let mut others = Vec::new();
     let (uid_map, gid_map) = jail.identity.maps();
-    let outer = jail.identity.to_take_on();
+    let outer = jail.identity.to_take_on().unwrap_or((NONE, NONE));
     let mut plan = Plan {
         namespaces: namespaces(jail),
-        options: if jail.network == Network::Loopback { option::LOOPBACK } else { 0 },
+        options: options(jail),
         outer_uid: outer.0,
         outer_gid: outer.1,
         uid_map: blob.text(&CString::new(uid_map)?),
@@ -89,6 +107,14 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
         cwd: blob.text(&jail.cwd),
         ..Plan::empty()
     };
+    if let Some(mounts) = &jail.root {
+        let root = mounts::pack(mounts, jail.identity, FIRST_SOURCE, &mut blob)?;
+        plan.base = blob.text(base()?);
+        plan.root_options = blob.text(ROOT_OPTIONS);
+        plan.ops = blob.array(&root.ops);
+        plan.op_count = u64::try_from(root.ops.len()).unwrap_or(u64::MAX);
+        others.extend(root.sources);
+    }
     let bytes = blob.finish();
     plan.len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let packed = Packed { plan, memory: sealed(&bytes)?, others };
@@ -98,6 +124,27 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
     }
     let descriptors = u32::try_from(count).unwrap_or(0);
     Ok(Packed { plan: Plan { descriptors, ..packed.plan }, ..packed })
+}
+
+/// The memory file is the first descriptor of a plan.
+const FIRST_SOURCE: usize = 1;
+
+/// The root itself holds folders, links and small files.
+const ROOT_OPTIONS: &CStr = c"mode=0755,size=1m,nr_inodes=4096";
+
+/// A folder that the root can be mounted on while it is made; nothing of it is seen or changed.
+fn base() -> io::Result<&'static CStr> {
+    let folders = [c"/tmp", c"/run", c"/usr", c"/proc"];
+    let is_folder = |path: &&CStr| {
+        stat(*path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    };
+    folders.into_iter().find(is_folder).ok_or_else(|| Errno::NOENT.into())
+}
+
+fn options(jail: &Jail) -> u32 {
+    let loopback = if jail.network == Network::Loopback { option::LOOPBACK } else { 0 };
+    let nesting = if jail.nesting == Nesting::Forbidden { option::NO_NESTING } else { 0 };
+    loopback | nesting
 }
 
 fn namespaces(jail: &Jail) -> u64 {

@@ -8,7 +8,6 @@ pub(crate) mod wire;
 #[cfg(any(test, clippy))]
 mod apply;
 #[cfg(any(test, clippy))]
-#[expect(dead_code, reason = "a box has no mounts yet")]
 mod cell;
 #[cfg(any(test, clippy))]
 mod child;
@@ -23,7 +22,11 @@ mod proclist;
 #[cfg(any(test, clippy))]
 mod program;
 #[cfg(any(test, clippy))]
-#[expect(dead_code, reason = "the mounts and locks of a box are not made yet")]
+mod root;
+#[cfg(any(test, clippy))]
+mod sources;
+#[cfg(any(test, clippy))]
+#[expect(dead_code, reason = "the locks of a box are not made yet")]
 mod sys;
 #[cfg(any(test, clippy))]
 mod tree;

@@ -4,12 +4,13 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchown, fcntl_getfl, fcntl_setfl, open};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::control::{Heard, Line, Patience};
+use crate::identity::Identity;
 use crate::jail::{self, Jail};
 use crate::keeper::step::Step;
 use crate::keeper::wire::{JAILED, Report, kind, slot};
@@ -100,6 +101,9 @@ pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
 fn launch(spec: Spec, jail: Option<Jail>) -> Result<Running, StartError> {
     let boxed = jail.as_ref().map(jail::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
+    if let Some(jail) = &jail {
+        theirs.give_to(jail.identity, spec.stdin).at(Step::OpenStreams)?;
+    }
     let mut packed = request::pack(&spec).at(Step::PackRequest)?;
     packed.request.jail = if boxed.is_some() { JAILED } else { 0 };
     let supervisor = pidfd_open(getpid(), PidfdFlags::empty()).at(Step::PackRequest)?;
@@ -136,6 +140,19 @@ struct TheirStreams {
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
+}
+
+impl TheirStreams {
+    /// Makes the pipes the box's own where that is another user: a pipe has an owner, and who
+    /// opens `/dev/stdout` opens it again.
+    fn give_to(&self, identity: Identity, stdin: Stdin) -> rustix::io::Result<()> {
+        let Some((uid, gid)) = identity.to_take_on() else { return Ok(()) };
+        let stdin = (stdin == Stdin::Piped).then_some(&self.stdin);
+        for pipe in stdin.into_iter().chain([&self.stdout, &self.stderr]) {
+            fchown(pipe, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+        }
+        Ok(())
+    }
 }
 
 fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> {

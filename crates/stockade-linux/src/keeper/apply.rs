@@ -9,13 +9,16 @@ use super::child::{clear_in_child, limit_in_child, place_streams_in_child};
 use super::ids;
 use super::job::Job;
 use super::program;
+use super::root;
+use super::sources;
 use super::step::Step;
 use super::sys::{self, pr};
 use super::watch::{At, Failed};
 
 /// Makes the box around its first process.
-pub(crate) fn make_box_in_child(cell: &Cell) -> Result<(), Failed> {
-    let has = |namespace| cell.plan.namespaces & namespace != 0;
+pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
+    let namespaces = cell.plan.namespaces;
+    let has = |namespace| namespaces & namespace != 0;
     ids::map_in_child(cell).at(Step::MapIds)?;
     if has(new::CGROUP) {
         sys::spaces::unshare_cgroups().at(Step::CloneBox)?;
@@ -25,6 +28,13 @@ pub(crate) fn make_box_in_child(cell: &Cell) -> Result<(), Failed> {
     }
     if has(new::NET) && cell.plan.options & option::LOOPBACK != 0 {
         sys::spaces::raise_loopback().at(Step::RaiseLoopback)?;
+    }
+    if cell.plan.options & option::NO_NESTING != 0 {
+        ids::forbid_nesting_in_child().at(Step::ForbidNesting)?;
+    }
+    if cell.plan.base != 0 {
+        sources::take_in_child(cell).at(Step::TakeSource)?;
+        root::make_in_child(cell)?;
     }
     Ok(())
 }

@@ -55,6 +55,14 @@ pub(crate) struct Plan {
     pub(crate) program: u64,
     /// The working directory's path in the box.
     pub(crate) cwd: u64,
+    /// An existing folder of the host that the new root is mounted on, or zero for no new root.
+    pub(crate) base: u64,
+    /// The options of the new root's file system.
+    pub(crate) root_options: u64,
+    /// The array of operations that fill the root.
+    pub(crate) ops: u64,
+    /// How many they are.
+    pub(crate) op_count: u64,
     /// Failpoint and sabotage of test builds: a step's number plus one, or zero.
     pub(crate) fail_at: u32,
     /// Failpoint and sabotage of test builds: a bit for each mechanism that is left out.
@@ -65,6 +73,8 @@ pub(crate) struct Plan {
 pub(crate) mod option {
     /// Switch the loopback interface on.
     pub(crate) const LOOPBACK: u32 = 1;
+    /// No user namespace can be made in the box.
+    pub(crate) const NO_NESTING: u32 = 1 << 1;
 }
 
 impl Plan {
@@ -82,13 +92,74 @@ impl Plan {
             host_name: 0,
             program: 0,
             cwd: 0,
+            base: 0,
+            root_options: 0,
+            ops: 0,
+            op_count: 0,
             fail_at: 0,
             left_out: 0,
         }
     }
 }
 
+/// One operation that fills the root of a box.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Op {
+    /// One of [`op`].
+    pub(crate) kind: u32,
+    /// For a bind: the number of the source's descriptor.
+    pub(crate) source: u32,
+    /// Attributes of the mount, as `mount_setattr` has them.
+    pub(crate) attributes: u64,
+    /// The path in the box.
+    pub(crate) target: u64,
+    /// For a bind the source's path, for a link its target, for a file its content, for a file
+    /// system its options.
+    pub(crate) text: u64,
+    /// For a file the length of its content.
+    pub(crate) len: u64,
+    /// For a bind with other owners: the text of `uid_map`, or zero.
+    pub(crate) uid_map: u64,
+    /// For a bind with other owners: the text of `gid_map`.
+    pub(crate) gid_map: u64,
+    /// Permissions of what is made.
+    pub(crate) mode: u32,
+    /// Bits of [`op`].
+    pub(crate) flags: u32,
+}
+
+/// Kinds and flags of an [`Op`].
+pub(crate) mod op {
+    /// Mount a file or folder of the host.
+    pub(crate) const BIND: u32 = 1;
+    /// Mount an empty folder in memory.
+    pub(crate) const MEMORY: u32 = 2;
+    /// Mount the box's own `/proc`.
+    pub(crate) const PROC: u32 = 3;
+    /// Make a folder.
+    pub(crate) const FOLDER: u32 = 4;
+    /// Make a file.
+    pub(crate) const FILE: u32 = 5;
+    /// Make a symbolic link.
+    pub(crate) const LINK: u32 = 6;
+    /// Cover a file or folder with an empty one.
+    pub(crate) const HIDE: u32 = 7;
+    /// Mount a file or folder on itself, with the attributes.
+    pub(crate) const COVER: u32 = 8;
+
+    /// The source is a file, not a folder.
+    pub(crate) const IS_FILE: u32 = 1;
+    /// With all that is mounted beneath.
+    pub(crate) const DEEP: u32 = 1 << 1;
+    /// The target may be made: it is not in a folder of the host.
+    pub(crate) const MAY_MAKE: u32 = 1 << 2;
+}
+
 // SAFETY: integers only, and the assertion below shows no padding.
 unsafe impl Plain for Plan {}
+// SAFETY: integers only, and the assertion below shows no padding.
+unsafe impl Plain for Op {}
 
-const _: () = assert!(size_of::<Plan>() == 6 * 4 + 7 * 8);
+const _: () = assert!(size_of::<Plan>() == 6 * 4 + 11 * 8);
+const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

@@ -9,10 +9,11 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-use super::boxed::{DESCRIPTORS_MAX, NONE, Plan};
+use super::boxed::{DESCRIPTORS_MAX, NONE, Op, Plan};
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
 use super::watch::{At, Failed};
+use super::wire::Plain;
 
 /// A plan with its descriptors and its data in memory.
 #[derive(Debug, Clone, Copy)]
@@ -88,5 +89,36 @@ impl Cell {
     pub(crate) fn text(&self, offset: u64) -> &'static CStr {
         let from = if offset == 0 { None } else { self.data.get(offset as usize..) };
         from.and_then(|bytes| CStr::from_bytes_until_nul(bytes).ok()).unwrap_or(c"")
+    }
+
+    /// The bytes at an offset; none where they are not all there.
+    pub(crate) fn bytes(&self, offset: u64, len: u64) -> &'static [u8] {
+        let end = (offset as usize).saturating_add(len as usize);
+        self.data.get(offset as usize..end).unwrap_or(&[])
+    }
+
+    /// The operations that fill the root.
+    pub(crate) fn ops(&self) -> sys::Result<&'static [Op]> {
+        self.array(self.plan.ops, self.plan.op_count)
+    }
+
+    /// The array at an offset.
+    pub(crate) fn array<T: Plain>(&self, offset: u64, count: u64) -> sys::Result<&'static [T]> {
+        let len = count.checked_mul(size_of::<T>() as u64).ok_or(Errno::BADMSG)?;
+        let bytes = self.bytes(offset, len);
+        let start = bytes.as_ptr().cast::<T>();
+        if bytes.len() as u64 != len || !start.is_aligned() {
+            return Err(Errno::BADMSG);
+        }
+        // SAFETY: the bytes are `count` times the type's size long, aligned as just seen, live as
+        // long as this process and are never written; the type is plain, so they are values.
+        Ok(unsafe { core::slice::from_raw_parts(start, count as usize) })
+    }
+
+    /// Puts another descriptor in the place of one that came with the plan.
+    pub(crate) fn replace(&mut self, index: u32, fd: Fd) {
+        if let Some(place) = self.fds.get_mut(index as usize) {
+            *place = fd;
+        }
     }
 }

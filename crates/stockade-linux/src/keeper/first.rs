@@ -17,7 +17,7 @@ use super::wire::{Failure, Plain};
 /// The whole life of the first process. What goes wrong is told through the pipe.
 pub(crate) fn be_first_in_child(
     job: &Job,
-    cell: &Cell,
+    cell: &mut Cell,
     verdict: [Fd; 2],
     nice: Option<isize>,
 ) -> ! {
@@ -30,7 +30,12 @@ pub(crate) fn be_first_in_child(
     }
 }
 
-fn start_program(job: &Job, cell: &Cell, failure: Fd, nice: Option<isize>) -> Result<Pid, Failed> {
+fn start_program(
+    job: &Job,
+    cell: &mut Cell,
+    failure: Fd,
+    nice: Option<isize>,
+) -> Result<Pid, Failed> {
     if let Some(nice) = nice {
         sys::set_nice(nice).at(Step::LimitResources)?;
     }

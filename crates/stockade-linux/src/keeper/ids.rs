@@ -41,3 +41,10 @@ pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
     spaces::write_file(c"/proc/self/uid_map", cell.text(cell.plan.uid_map).to_bytes())?;
     sys::prctl(pr::SET_DUMPABLE, 0)
 }
+
+/// Lets no process of the box make a user namespace, where it would have capabilities again.
+pub(crate) fn forbid_nesting_in_child() -> sys::Result<()> {
+    // The file means the user namespace of the process that opens it; the root of the box may have
+    // no such file (`subset=pid`), so it is written while the host's is still there.
+    spaces::write_file(c"/proc/sys/user/max_user_namespaces", b"0")
+}

@@ -17,6 +17,8 @@ mod ids;
 mod job;
 mod proclist;
 mod program;
+mod root;
+mod sources;
 mod step;
 mod sys;
 mod tree;

@@ -149,6 +149,12 @@ impl Path {
         path.map_or(Err(sys::Errno::INVAL), |path| sys::open(dir, path))
     }
 
+    /// Writes a whole small file.
+    pub(crate) fn write(&self, text: &[u8]) -> sys::Result<()> {
+        let path = core::ffi::CStr::from_bytes_until_nul(&self.bytes);
+        path.map_or(Err(sys::Errno::INVAL), |path| sys::spaces::write_file(path, text))
+    }
+
     fn push(&mut self, byte: u8) {
         // The last byte stays NUL.
         if let Some(place) = self.bytes.get_mut(self.len).filter(|_| self.len < Self::ROOM - 1) {

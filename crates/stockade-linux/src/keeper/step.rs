@@ -63,6 +63,34 @@ steps! {
     NameHost = "set the host name of the box",
     /// First process: the loopback interface.
     RaiseLoopback = "switch on the loopback interface of the box",
+    /// First process: user namespaces inside the box.
+    ForbidNesting = "forbid user namespaces in the box",
+    /// Keeper: the folders that the box shows with other owners.
+    MapOwners = "map the owners of a folder for the box",
+    /// Keeper as root, or the first process: a file or folder of the host.
+    TakeSource = "take a folder of the host for the box",
+    /// First process: the new root.
+    MakeRoot = "make the root of the box",
+    /// First process: the place of a mount, folder, file or link.
+    FindPlace = "find or make a place in the box",
+    /// First process: a folder of the host, in its place.
+    BindFolder = "mount a folder of the host in the box",
+    /// First process: a folder in memory.
+    MountMemory = "mount a folder in memory in the box",
+    /// First process: the list of processes.
+    MountProc = "mount /proc in the box",
+    /// First process: a folder, file or link.
+    MakeEntry = "make a folder, file or link in the box",
+    /// First process: an empty file or folder over a hidden one.
+    HidePath = "hide a path in the box",
+    /// First process: a path that cannot be changed or moved.
+    ProtectPath = "protect a path in the box",
+    /// First process: the root, which nothing can be written to.
+    SealRoot = "make the root of the box read-only",
+    /// First process: the box's root as its own.
+    EnterRoot = "enter the root of the box",
+    /// First process: the host's folders.
+    LeaveHost = "leave the folders of the host",
     /// Keeper, or the box's first process: the program's process.
     Fork = "fork the program's process",
     /// Child: its handle, sent to the host.

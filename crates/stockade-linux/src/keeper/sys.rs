@@ -42,6 +42,10 @@ impl Errno {
     pub(crate) const INTR: Self = Self(4);
     /// Not permitted.
     pub(crate) const PERM: Self = Self(1);
+    /// It exists already.
+    pub(crate) const EXIST: Self = Self(17);
+    /// No room left.
+    pub(crate) const NOSPC: Self = Self(28);
     /// Invalid argument.
     pub(crate) const INVAL: Self = Self(22);
     /// A handle that no longer names what it did.
@@ -715,18 +719,23 @@ pub(crate) struct Stat {
     pub(crate) identity: ((u32, u32), u64),
     /// How many names it has.
     pub(crate) names: u32,
+    /// Whether it is a folder.
+    pub(crate) is_folder: bool,
 }
 
 const AT_EMPTY_PATH: usize = 0x1000;
 
 /// What is known of the file at a path, or of the descriptor when the path is empty.
 pub(crate) fn stat(dir: Fd, path: *const u8) -> Result<Stat> {
-    const STATX_NLINK_INO: usize = 0x104;
+    const STATX_TYPE_NLINK_INO: usize = 0x105;
+    const S_IFMT: u16 = 0o170_000;
+    const S_IFDIR: u16 = 0o040_000;
     #[repr(C)]
     struct Statx {
         head: [u32; 4],
         names: u32,
-        owners: [u32; 3],
+        owners: [u32; 2],
+        mode: [u16; 2],
         inode: u64,
         middle: [u64; 12],
         device: (u32, u32),
@@ -739,8 +748,12 @@ pub(crate) fn stat(dir: Fd, path: *const u8) -> Result<Stat> {
     let out = ptr::from_mut(&mut stat).expose_provenance();
     let path = path.expose_provenance();
     // SAFETY: the callers' paths are strings with a NUL, and the kernel writes one struct statx.
-    unsafe { call(nr::STATX, [dir as usize, path, AT_EMPTY_PATH, STATX_NLINK_INO, out, 0]) }?;
-    Ok(Stat { identity: (stat.device, stat.inode), names: stat.names })
+    unsafe { call(nr::STATX, [dir as usize, path, AT_EMPTY_PATH, STATX_TYPE_NLINK_INO, out, 0]) }?;
+    Ok(Stat {
+        identity: (stat.device, stat.inode),
+        names: stat.names,
+        is_folder: stat.mode[0] & S_IFMT == S_IFDIR,
+    })
 }
 
 /// Executes the file behind a descriptor. Returns only on failure.

@@ -11,7 +11,7 @@ use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Count, Reach, Tree};
 use super::wire::{Failure, JAILED, KILL, Plain, Report, UNLIMITED, cause, kind, slot};
-use super::{child, first, ids};
+use super::{child, first, ids, sources};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -55,14 +55,14 @@ pub(crate) fn keep() -> ! {
 fn keep_one_program() -> Result<Option<Report>, Failed> {
     become_keeper()?;
     let Some(job) = Job::receive(CONTROL)? else { return Ok(None) };
-    let cell = if job.request.jail == JAILED { Some(Cell::receive(CONTROL)?) } else { None };
+    let mut cell = if job.request.jail == JAILED { Some(Cell::receive(CONTROL)?) } else { None };
     let mut counter = Counter::new(processes_max(&job, cell.as_ref()))?;
     // A box needs no scope: killing its first process kills it all.
     let reach = if cell.is_some() { Reach::Machine } else { close_scope(&job)? };
     let mut tree = Tree::open(reach)?;
     let children = sys::child_signals().at(Step::BecomeKeeper)?;
     let nice = hurry();
-    let (program, verdict) = match &cell {
+    let (program, verdict) = match &mut cell {
         None => fork_program(&job, nice)?,
         Some(cell) => clone_box(&job, cell, nice)?,
     };
@@ -151,10 +151,11 @@ fn fork_program(job: &Job, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
 }
 
 /// Clones the first process of a box: its id, and a pipe that closes when the program is executed.
-fn clone_box(job: &Job, cell: &Cell, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
+fn clone_box(job: &Job, cell: &mut Cell, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
     // Entered by the first process itself, once it is in its cgroups.
     let namespaces = cell.plan.namespaces & !new::CGROUP;
     let verdict = sys::pipe().at(Step::CloneBox)?;
+    sources::take_as_root(cell)?;
     ids::change_user(cell)?;
     match sys::spaces::fork_into(namespaces, None).at(Step::CloneBox)? {
         Forked::Child => first::be_first_in_child(job, cell, verdict, nice),

@@ -1,10 +1,46 @@
 //! Boxes that the tests share.
 
-use stockade_linux::Jail;
+use std::path::Path;
 
-use crate::support::text;
+use stockade_linux::{Access, Ended, Jail, Mount, ProcView, start_jailed};
 
-/// The closed form of a box around a program.
+use crate::support::{finish, shell, text};
+
+/// The closed form of a box around a program: the host's system folders to read, a private `/tmp`,
+/// five devices, its own `/proc`.
 pub(crate) fn closed(program: &str) -> Jail {
-    Jail::new(&text(program), c"/")
+    let mut jail = Jail::new(&text(program), c"/");
+    jail.root = Some(system());
+    jail
+}
+
+/// The closed form around a shell that works in a folder it may write.
+pub(crate) fn project(folder: &Path) -> Jail {
+    let path = text(folder.to_str().unwrap());
+    let mut jail = closed("/bin/sh");
+    jail.cwd.clone_from(&path);
+    let root = jail.root.as_mut().unwrap();
+    root.push(Mount::bind(&path, Access::Writable).unwrap());
+    jail
+}
+
+/// Runs a line of shell in a box.
+pub(crate) fn run(jail: Jail, line: &str) -> (Ended, String, String) {
+    finish(&mut start_jailed(shell(line), jail).unwrap())
+}
+
+/// What a box shows of the system.
+fn system() -> Vec<Mount> {
+    let folders = [c"/usr", c"/bin", c"/sbin", c"/lib", c"/lib64", c"/lib32", c"/etc"];
+    let mut all: Vec<_> =
+        folders.into_iter().filter_map(|path| Mount::read_only(path).ok()).collect();
+    all.extend(Mount::devices(16 << 20).unwrap());
+    all.push(Mount::Proc { target: c"/proc".to_owned(), view: ProcView::Whole });
+    all.push(Mount::Memory {
+        target: c"/tmp".to_owned(),
+        bytes_max: 64 << 20,
+        files_max: 10_000,
+        mode: 0o1777,
+    });
+    all
 }

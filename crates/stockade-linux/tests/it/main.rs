@@ -9,6 +9,7 @@ mod limits;
 mod memfd;
 mod refusal;
 mod roles;
+mod root;
 mod scope;
 mod script;
 mod status;

@@ -155,7 +155,7 @@ fn all_this_holds_for_an_ordinary_user_too() {
     let mut again = bare("setpriv");
     again.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
     again
-        .args(["tree::", "scope::", "refusal::", "streams::", "jail::", "boxes::", "supervisor::"])
+        .args(["tree::", "scope::", "refusal::", "streams::", "jail::", "root::", "supervisor::"])
         .env(AGAIN, "1")
         .current_dir("/");
     let output = again.output().unwrap();

@@ -12,6 +12,8 @@ pub(crate) mod attr {
     pub(crate) const NOSUID: u64 = 2;
     /// Device files cannot be opened.
     pub(crate) const NODEV: u64 = 4;
+    /// Nothing can be executed.
+    pub(crate) const NOEXEC: u64 = 8;
 }
 
 /// Flags of mount(2), from `linux/mount.h`.
@@ -66,13 +68,22 @@ pub(crate) fn clone_mount(source: Fd, depth: Depth) -> Result<Fd> {
 /// Sets attributes of a mount, and makes it private: nothing that the host mounts later appears.
 pub(crate) fn set_attributes(mount: Fd, set: u64, depth: Depth) -> Result<()> {
     const MS_PRIVATE: u64 = 1 << 18;
-    // struct mount_attr: attr_set, attr_clr, propagation, userns_fd.
-    let attributes = [set, 0, MS_PRIVATE, 0];
+    change(mount, [set, 0, MS_PRIVATE, 0], AT_EMPTY_PATH | depth.flag())
+}
+
+/// Sets what `struct mount_attr` has: `attr_set`, `attr_clr`, propagation, `userns_fd`.
+fn change(mount: Fd, attributes: [u64; 4], flags: usize) -> Result<()> {
     let at = attributes.as_ptr().expose_provenance();
     let empty = c"".as_ptr().expose_provenance();
-    let flags = AT_EMPTY_PATH | depth.flag();
     // SAFETY: the kernel reads the path up to its NUL and the four words of mount_attr.
     unsafe { call(nr::MOUNT_SETATTR, [mount as usize, empty, flags, at, 32, 0]) }.map(drop)
+}
+
+/// Shows the files of a mount that is attached nowhere as the maps of a user namespace say.
+pub(crate) fn map_owners(mount: Fd, namespace: Fd) -> Result<()> {
+    const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
+    let attributes = [MOUNT_ATTR_IDMAP, 0, 0, namespace as u64];
+    change(mount, attributes, AT_EMPTY_PATH | AT_RECURSIVE)
 }
 
 /// Attaches a mount on the file or folder behind a descriptor.
@@ -115,13 +126,20 @@ pub(crate) fn chdir(path: &CStr) -> Result<()> {
     unsafe { call(nr::CHDIR, [path.as_ptr().expose_provenance(), 0, 0, 0, 0, 0]) }.map(drop)
 }
 
-/// A handle on what a path names beneath a folder. No symbolic link is followed, and none leads
-/// out of the folder.
+const RESOLVE_NO_LINKS: u64 = 0x02 | 0x04;
+const RESOLVE_IN_ROOT: u64 = 0x10;
+
+/// A handle on what a path names beneath a folder. No link is followed, and nothing leads out.
 pub(crate) fn find(root: Fd, path: &CStr) -> Result<Fd> {
-    const RESOLVE_NO_MAGICLINKS: u64 = 0x02;
-    const RESOLVE_NO_SYMLINKS: u64 = 0x04;
-    const RESOLVE_IN_ROOT: u64 = 0x10;
-    let resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT;
+    find_as(root, path, RESOLVE_NO_LINKS | RESOLVE_IN_ROOT)
+}
+
+/// A handle on what an absolute path names. No link is followed.
+pub(crate) fn find_by_path(path: &CStr) -> Result<Fd> {
+    find_as(super::AT_FDCWD, path, RESOLVE_NO_LINKS)
+}
+
+fn find_as(root: Fd, path: &CStr, resolve: u64) -> Result<Fd> {
     // struct open_how: flags, mode, resolve.
     let how = [(O_PATH | O_CLOEXEC | O_NOFOLLOW) as u64, 0, resolve];
     let (path, how) = (path.as_ptr().expose_provenance(), how.as_ptr().expose_provenance());

@@ -1,0 +1,180 @@
+//! The root of a box: made of nothing, filled by a list of operations, entered, and sealed.
+
+use core::ffi::CStr;
+
+use super::boxed::{Op, op};
+use super::cell::Cell;
+use super::sources::depth;
+use super::step::Step;
+use super::sys::mounts::{self, Depth, attr, ms};
+use super::sys::{self, Errno, Fd};
+use super::watch::{At, Failed};
+
+/// Makes the root, fills it, and makes it this process's own. The host's folders are gone then.
+pub(crate) fn make_in_child(cell: &Cell) -> Result<(), Failed> {
+    let base = cell.text(cell.plan.base);
+    // What the plan says about permissions counts, not what the host's mask says.
+    let mask = sys::umask(0);
+    mounts::chdir(base).at(Step::MakeRoot)?;
+    let options = cell.text(cell.plan.root_options);
+    mounts::mount_here(c"tmpfs", ms::NOSUID | ms::NODEV, options).at(Step::MakeRoot)?;
+    // Again, for the working directory is still the folder beneath.
+    mounts::chdir(base).at(Step::MakeRoot)?;
+    let root = mounts::here().at(Step::MakeRoot)?;
+    for one in cell.ops().at(Step::ReadRequest)? {
+        apply_in_child(cell, root, one)?;
+    }
+    sys::umask(mask);
+    let sealed = attr::RDONLY | attr::NOSUID | attr::NODEV;
+    mounts::set_attributes(root, sealed, Depth::One).at(Step::SealRoot)?;
+    sys::fchdir(root).at(Step::EnterRoot)?;
+    mounts::pivot_root_here().at(Step::EnterRoot)?;
+    // The old root lies over the new one: what is mounted here now is the host.
+    mounts::detach_here().at(Step::LeaveHost)?;
+    mounts::chdir(c"/").at(Step::LeaveHost)
+}
+
+fn apply_in_child(cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {
+    let target = cell.text(one.target);
+    match one.kind {
+        op::BIND => {
+            let mount = cell.fd(one.source).ok_or(Errno::BADMSG).at(Step::TakeSource)?;
+            mounts::set_attributes(mount, one.attributes, depth(one)).at(Step::BindFolder)?;
+            let place = place_in_child(root, target, one).at(Step::FindPlace)?;
+            mounts::attach(mount, place).at(Step::BindFolder)?;
+            sys::close(mount);
+            sys::close(place);
+            Ok(())
+        }
+        op::MEMORY => mount_new(c"tmpfs", Step::MountMemory, cell, root, one),
+        op::PROC => mount_new(c"proc", Step::MountProc, cell, root, one),
+        op::FOLDER => place_in_child(root, target, one).at(Step::MakeEntry).map(sys::close),
+        op::FILE => {
+            let (dir, name) = parent_of(root, target, one).at(Step::MakeEntry)?;
+            let file = mounts::make_file(dir, name.text(), one.mode).at(Step::MakeEntry)?;
+            let content = cell.bytes(one.text, one.len);
+            let written = sys::write(file, content).at(Step::MakeEntry)?;
+            sys::close(file);
+            let whole = if written == content.len() { Ok(()) } else { Err(Errno::NOSPC) };
+            whole.at(Step::MakeEntry)
+        }
+        op::LINK => {
+            let (dir, name) = parent_of(root, target, one).at(Step::MakeEntry)?;
+            mounts::make_link(dir, name.text(), cell.text(one.text)).at(Step::MakeEntry)
+        }
+        op::HIDE => hide_in_child(root, target).at(Step::HidePath),
+        op::COVER => cover_in_child(root, target, one).at(Step::ProtectPath),
+        _ => Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG }),
+    }
+}
+
+fn mount_new(kind: &CStr, step: Step, cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {
+    let place = place_in_child(root, cell.text(one.target), one).at(Step::FindPlace)?;
+    sys::fchdir(place).at(step)?;
+    let noexec = if one.attributes & attr::NOEXEC != 0 { ms::NOEXEC } else { 0 };
+    let flags = ms::NOSUID | ms::NODEV | noexec;
+    mounts::mount_here(kind, flags, cell.text(one.text)).at(step)?;
+    sys::close(place);
+    Ok(())
+}
+
+/// Covers what is at the path with an empty file or folder that cannot be written.
+fn hide_in_child(root: Fd, target: &CStr) -> sys::Result<()> {
+    const EMPTY_FOLDER: &CStr = c".stockade-folder";
+    const EMPTY_FILE: &CStr = c".stockade-file";
+    let place = mounts::find(root, target)?;
+    let cover = if sys::stat(place, c"".as_ptr().cast())?.is_folder {
+        mounts::make_folder(root, EMPTY_FOLDER, 0o555).or_else(unless_there)?;
+        mounts::find(root, EMPTY_FOLDER)?
+    } else {
+        let made = mounts::make_file(root, EMPTY_FILE, 0o444);
+        made.map(sys::close).or_else(unless_there)?;
+        mounts::find(root, EMPTY_FILE)?
+    };
+    let attributes = attr::RDONLY | attr::NOSUID | attr::NODEV | attr::NOEXEC;
+    mount_on(cover, place, attributes, Depth::One)
+}
+
+/// Mounts what is at the path on itself: a mount cannot be renamed or removed, and may have
+/// attributes of its own.
+fn cover_in_child(root: Fd, target: &CStr, one: &Op) -> sys::Result<()> {
+    let place = mounts::find(root, target)?;
+    let again = mounts::find(root, target)?;
+    mount_on(again, place, one.attributes, Depth::All)
+}
+
+fn mount_on(source: Fd, place: Fd, attributes: u64, depth: Depth) -> sys::Result<()> {
+    let mount = mounts::clone_mount(source, depth)?;
+    mounts::set_attributes(mount, attributes, depth)?;
+    mounts::attach(mount, place)?;
+    for fd in [mount, source, place] {
+        sys::close(fd);
+    }
+    Ok(())
+}
+
+/// The file or folder at the path, which is made where that may be.
+fn place_in_child(root: Fd, target: &CStr, one: &Op) -> sys::Result<Fd> {
+    match mounts::find(root, target) {
+        Err(Errno::NOENT) if one.flags & op::MAY_MAKE != 0 => {}
+        found => return found,
+    }
+    let (dir, name) = parent_of(root, target, one)?;
+    if one.flags & op::IS_FILE != 0 {
+        sys::close(mounts::make_file(dir, name.text(), 0o644)?);
+    } else {
+        let mode = if one.kind == op::FOLDER { one.mode } else { 0o755 };
+        mounts::make_folder(dir, name.text(), mode)?;
+    }
+    mounts::find(dir, name.text())
+}
+
+/// The folder that the path's last name is in, and that name; missing folders are made.
+fn parent_of(root: Fd, target: &CStr, one: &Op) -> sys::Result<(Fd, Name)> {
+    let mut names = target.to_bytes().split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+    let mut name = Name::new(names.next().ok_or(Errno::INVAL)?)?;
+    let mut dir = root;
+    for next in names {
+        let found = match mounts::find(dir, name.text()) {
+            Err(Errno::NOENT) if one.flags & op::MAY_MAKE != 0 => {
+                mounts::make_folder(dir, name.text(), 0o755)?;
+                mounts::find(dir, name.text())?
+            }
+            other => other?,
+        };
+        if dir != root {
+            sys::close(dir);
+        }
+        dir = found;
+        name = Name::new(next)?;
+    }
+    Ok((dir, name))
+}
+
+fn unless_there(errno: Errno) -> sys::Result<()> {
+    if errno == Errno::EXIST { Ok(()) } else { Err(errno) }
+}
+
+/// One name of a path, with a NUL.
+struct Name([u8; Self::ROOM]);
+
+impl Name {
+    // NAME_MAX and a NUL.
+    const ROOM: usize = 256;
+
+    fn new(name: &[u8]) -> sys::Result<Self> {
+        let mut bytes = [0; Self::ROOM];
+        let fits = name.len() < Self::ROOM && name != b"." && name != b"..";
+        if !fits {
+            return Err(Errno::INVAL);
+        }
+        for (place, byte) in bytes.iter_mut().zip(name) {
+            *place = *byte;
+        }
+        Ok(Self(bytes))
+    }
+
+    fn text(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
+    }
+}

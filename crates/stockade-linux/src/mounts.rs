@@ -1,0 +1,321 @@
+//! The root of a box, described: what is mounted where, in which order.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, readlink};
+use rustix::io::Errno;
+
+use crate::blob::Blob;
+use crate::identity::Identity;
+use crate::idmap;
+use crate::keeper::boxed::{Op, op};
+
+/// One thing in the root of a box. They are made in the order of the list, from an empty root that
+/// is read-only in the end. No path may go through a symbolic link.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Mount {
+    /// A file or folder of the host, with all that is mounted beneath it.
+    Bind {
+        /// The file or folder, opened (`O_PATH` is enough).
+        source: OwnedFd,
+        /// Its path in the box.
+        target: CString,
+        /// What may be done with it.
+        access: Access,
+    },
+    /// An empty folder in memory.
+    Memory {
+        /// Its path in the box.
+        target: CString,
+        /// How much it can hold.
+        bytes_max: u64,
+        /// How many files and folders it can hold.
+        files_max: u64,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The processes of the box.
+    Proc {
+        /// Its path in the box.
+        target: CString,
+        /// How much of it is shown.
+        view: ProcView,
+    },
+    /// A folder.
+    Folder {
+        /// Its path in the box.
+        target: CString,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A file with this content, which cannot be written.
+    File {
+        /// Its path in the box.
+        target: CString,
+        /// What is in it.
+        content: Vec<u8>,
+    },
+    /// A symbolic link.
+    Link {
+        /// Its path in the box.
+        target: CString,
+        /// What it points to.
+        to: CString,
+    },
+    /// An empty file or folder over one that is there.
+    Hide {
+        /// The path in the box.
+        target: CString,
+    },
+    /// A file or folder that is there and cannot be written, renamed or removed.
+    ///
+    /// Its parents can still be renamed, which takes it away: [`Mount::Pin`] each of them, from the
+    /// writable folder down.
+    Protect {
+        /// The path in the box.
+        target: CString,
+    },
+    /// A folder that is there and cannot be renamed or removed, but is else as it was.
+    Pin {
+        /// The path in the box.
+        target: CString,
+    },
+}
+
+/// What a program may do with a file or folder of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read and execute.
+    ReadOnly,
+    /// Write too. What root does in a box is done as another user; the folder's owner stands for
+    /// that user, in both directions, so that the files keep their owner.
+    Writable,
+    /// Open a device.
+    Device,
+}
+
+/// How much of `/proc` a box shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcView {
+    /// Everything, but only the processes that the program may trace.
+    Whole,
+    /// Only these processes: no `/proc/sys`, no `/proc/meminfo`, no `/proc/cpuinfo`.
+    ProcessesOnly,
+}
+
+/// Attributes of mounts, from `linux/mount.h`.
+const RDONLY: u64 = 1;
+const NOSUID: u64 = 2;
+const NODEV: u64 = 4;
+const NOEXEC: u64 = 8;
+
+impl Mount {
+    /// A file or folder of the host, to be read, at the same path. Where the path itself is a
+    /// symbolic link, as `/bin` often is, the same link.
+    pub fn read_only(path: &CStr) -> io::Result<Self> {
+        match readlink(path, Vec::new()) {
+            Ok(to) => Ok(Self::Link { target: path.to_owned(), to }),
+            Err(_no_link) => Self::bind(path, Access::ReadOnly),
+        }
+    }
+
+    /// A file or folder of the host at the same path.
+    pub fn bind(path: &CStr, access: Access) -> io::Result<Self> {
+        let source = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self::Bind { source, target: path.to_owned(), access })
+    }
+
+    /// A `/dev` with no more than programs expect: five devices, the usual links, and shared
+    /// memory of its own.
+    pub fn devices(shm_bytes_max: u64) -> io::Result<Vec<Self>> {
+        let mut all = vec![Self::Folder { target: c"/dev".to_owned(), mode: 0o755 }];
+        for (path, minor) in [
+            (c"/dev/null", 3),
+            (c"/dev/zero", 5),
+            (c"/dev/full", 7),
+            (c"/dev/random", 8),
+            (c"/dev/urandom", 9),
+        ] {
+            let device = Self::bind(path, Access::Device)?;
+            if let Self::Bind { source, .. } = &device {
+                verify_device(source.as_fd(), minor)?;
+            }
+            all.push(device);
+        }
+        for (target, to) in [
+            (c"/dev/fd", c"/proc/self/fd"),
+            (c"/dev/stdin", c"/proc/self/fd/0"),
+            (c"/dev/stdout", c"/proc/self/fd/1"),
+            (c"/dev/stderr", c"/proc/self/fd/2"),
+        ] {
+            all.push(Self::Link { target: target.to_owned(), to: to.to_owned() });
+        }
+        all.push(Self::Memory {
+            target: c"/dev/shm".to_owned(),
+            bytes_max: shm_bytes_max,
+            files_max: 4096,
+            mode: 0o1777,
+        });
+        Ok(all)
+    }
+
+    fn target(&self) -> &CStr {
+        match self {
+            Self::Bind { target, .. }
+            | Self::Memory { target, .. }
+            | Self::Proc { target, .. }
+            | Self::Folder { target, .. }
+            | Self::File { target, .. }
+            | Self::Link { target, .. }
+            | Self::Hide { target }
+            | Self::Protect { target }
+            | Self::Pin { target } => target,
+        }
+    }
+}
+
+/// The device must be the kernel's memory device with this number, whatever its name says.
+fn verify_device(source: BorrowedFd<'_>, minor: u32) -> io::Result<()> {
+    const MEM_MAJOR: u32 = 1;
+    let stat = fstat(source)?;
+    let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
+    if is_device && stat.st_rdev == rustix::fs::makedev(MEM_MAJOR, minor) {
+        Ok(())
+    } else {
+        Err(Errno::NODEV.into())
+    }
+}
+
+/// What is packed of a root, besides its strings.
+pub(crate) struct PackedRoot<'a> {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) sources: Vec<BorrowedFd<'a>>,
+}
+
+/// Writes the list down; the sources' descriptors are numbered from `first`.
+pub(crate) fn pack<'a>(
+    mounts: &'a [Mount],
+    identity: Identity,
+    first: usize,
+    blob: &mut Blob,
+) -> io::Result<PackedRoot<'a>> {
+    let mut packed = PackedRoot { ops: Vec::with_capacity(mounts.len()), sources: Vec::new() };
+    for (at, mount) in mounts.iter().enumerate() {
+        let before = mounts.get(..at).unwrap_or_default();
+        let number = first.saturating_add(packed.sources.len());
+        let one = operation(mount, identity, number, blob)?;
+        let may_make = if may_make(before, mount.target()) { op::MAY_MAKE } else { 0 };
+        packed.ops.push(Op { flags: one.flags | may_make, ..one });
+        if let Mount::Bind { source, .. } = mount {
+            packed.sources.push(source.as_fd());
+        }
+    }
+    Ok(packed)
+}
+
+fn operation(mount: &Mount, identity: Identity, number: usize, blob: &mut Blob) -> io::Result<Op> {
+    let one = Op { target: blob.text(checked(mount.target())?), ..Op::default() };
+    let protected = RDONLY | NOSUID | NODEV;
+    Ok(match mount {
+        Mount::Bind { source, access, .. } => {
+            let source_number = u32::try_from(number).map_err(|_many| Errno::TOOBIG)?;
+            bind(Op { source: source_number, ..one }, source.as_fd(), *access, identity, blob)?
+        }
+        Mount::Memory { bytes_max, files_max, mode, .. } => {
+            let options = format!("mode={mode:o},size={bytes_max},nr_inodes={files_max}");
+            Op { kind: op::MEMORY, text: blob.text(&CString::new(options)?), ..one }
+        }
+        Mount::Proc { view, .. } => {
+            let options = match view {
+                ProcView::Whole => c"hidepid=invisible",
+                ProcView::ProcessesOnly => c"hidepid=invisible,subset=pid",
+            };
+            Op { kind: op::PROC, text: blob.text(options), attributes: NOEXEC, ..one }
+        }
+        Mount::Folder { mode, .. } => Op { kind: op::FOLDER, mode: *mode, ..one },
+        Mount::File { content, .. } => Op {
+            kind: op::FILE,
+            mode: 0o444,
+            text: blob.bytes(content),
+            len: u64::try_from(content.len()).unwrap_or(u64::MAX),
+            ..one
+        },
+        Mount::Link { to, .. } => Op { kind: op::LINK, text: blob.text(to), ..one },
+        Mount::Hide { .. } => Op { kind: op::HIDE, ..one },
+        Mount::Protect { .. } => Op { kind: op::COVER, attributes: protected, ..one },
+        Mount::Pin { .. } => Op { kind: op::COVER, attributes: NOSUID | NODEV, ..one },
+    })
+}
+
+fn bind(
+    one: Op,
+    source: BorrowedFd<'_>,
+    access: Access,
+    identity: Identity,
+    blob: &mut Blob,
+) -> io::Result<Op> {
+    let stat = fstat(source)?;
+    let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let kind = if is_folder { 0 } else { op::IS_FILE };
+    let attributes = NOSUID
+        | match access {
+            Access::ReadOnly => RDONLY | NODEV,
+            Access::Writable => NODEV,
+            Access::Device => NOEXEC,
+        };
+    let path = CString::new(path_of(source)?)?;
+    let (uid_map, gid_map) = if access == Access::Writable {
+        idmap::pack(identity, stat.st_uid, stat.st_gid, blob)?
+    } else {
+        (0, 0)
+    };
+    Ok(Op {
+        kind: op::BIND,
+        attributes,
+        text: blob.text(&path),
+        uid_map,
+        gid_map,
+        flags: kind | op::DEEP,
+        ..one
+    })
+}
+
+/// A path in the box: absolute, without `.` and `..`.
+fn checked(path: &CStr) -> io::Result<&CStr> {
+    let bytes = path.to_bytes();
+    let plain = bytes.split(|byte| *byte == b'/').all(|name| name != b"." && name != b"..");
+    if bytes.first() == Some(&b'/') && bytes.len() > 1 && plain {
+        Ok(path)
+    } else {
+        Err(Errno::INVAL.into())
+    }
+}
+
+/// The path of an open file, as the host sees it.
+fn path_of(file: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    use std::os::fd::AsRawFd;
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    Ok(link.into_os_string().into_vec())
+}
+
+/// Whether a missing path may be made: not inside a folder of the host.
+fn may_make(before: &[Mount], target: &CStr) -> bool {
+    let enclosing = before.iter().filter(|mount| {
+        matches!(mount, Mount::Bind { .. } | Mount::Memory { .. } | Mount::Proc { .. })
+            && is_beneath(target, mount.target())
+    });
+    let nearest = enclosing.max_by_key(|mount| mount.target().count_bytes());
+    !matches!(nearest, Some(Mount::Bind { .. } | Mount::Proc { .. }))
+}
+
+fn is_beneath(path: &CStr, folder: &CStr) -> bool {
+    let rest = path.to_bytes().strip_prefix(folder.to_bytes());
+    rest.is_some_and(|rest| rest.first() == Some(&b'/'))
+}
+
+#[cfg(test)]
+mod tests;
