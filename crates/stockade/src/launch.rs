@@ -1,5 +1,6 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
+mod held;
 mod machine;
 mod process;
 mod scratch;
@@ -33,7 +34,7 @@ pub fn start(plan: Plan) -> Result<Running, Failure> {
 /// A call that is running. Dropping it ends the whole tree.
 #[derive(Debug)]
 #[must_use = "a run that nobody waits for is ended"]
-pub struct Running(process::Process);
+pub struct Running(held::Held);
 
 impl Running {
     /// Waits for the end, keeps to the limits, and removes every trace.

@@ -1,38 +1,19 @@
 //! The `process` tier, applied.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use stockade_linux::{Rlimits, Spec, StartError, Stdin};
+use stockade_linux::{Spec, Stdin};
 
+use super::held::{Held, environment, not_started, rlimits};
 use super::scratch::Scratch;
-use super::watch::{End, Watch};
-use crate::confine::Confinement;
 use crate::gate::Prepared;
-use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::limits::{ByteCount, LimitHit};
-use crate::outcome::{Exit, Failure, Outcome, Usage, chain};
+use crate::guarantee::Guarantee;
+use crate::outcome::Failure;
 use crate::plan::Plan;
-use crate::tier::process::{CORE_BYTES, cpu_seconds};
-use crate::tier::{Description, Step, Tier};
-
-/// A run of this tier.
-#[derive(Debug)]
-pub(super) struct Process {
-    running: stockade_linux::Running,
-    scratch: Scratch,
-    started: Instant,
-    stdin: Vec<u8>,
-    confinement: Confinement,
-    tier: Tier,
-    enforcement: Vec<Enforced>,
-    /// The kernel kills the tree in one stroke, the program before its children.
-    is_scoped: bool,
-}
+use crate::tier::{Description, Step};
 
 /// Does the steps of the plan, in their order.
-pub(super) fn start(plan: Plan) -> Result<Process, Failure> {
+pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     let (prepared, description) = plan.into_parts();
     let Description { steps, enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
@@ -45,186 +26,35 @@ pub(super) fn start(plan: Plan) -> Result<Process, Failure> {
     } else {
         None
     };
+    let own_folder = scratch.path().as_os_str();
     let spec = Spec {
         program: cleared.program,
         script: cleared.script,
         argv: cleared.argv.to_c_strings(),
-        env: environment(&confinement, scratch.path().as_os_str())?,
+        env: environment(&confinement, own_folder, own_folder)?,
         cwd: cleared.cwd,
         stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
         rlimits: rlimits(&confinement)?,
         processes_max: confinement.limits.processes,
         signal_scope,
     };
-    let is_scoped = spec.signal_scope.is_some();
+    let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let running = stockade_linux::start(spec).map_err(not_started)?;
-    let stdin = cleared.stdin;
-    Ok(Process { running, scratch, started, stdin, confinement, tier, enforcement, is_scoped })
-}
-
-impl Process {
-    /// Watches the run to its end.
-    pub(super) fn wait(self) -> Outcome {
-        let Self { running, scratch, started, stdin, confinement, tier, enforcement, is_scoped } =
-            self;
-        let mut enforcement = enforcement;
-        let watched = Watch::new(running, &stdin, started, &confinement.limits).run();
-        let notes = match scratch.remove() {
-            Ok(()) => Vec::new(),
-            Err(error) => vec![format!("the scratch folder could not be removed: {error}")],
-        };
-        let (exit, usage, program_cpu) = match &watched.end {
-            End::Ended(ended) => {
-                if ended.survivors > 0 {
-                    lose(&mut enforcement, "some processes could not be killed");
-                }
-                let usage = Usage {
-                    wall: watched.wall,
-                    cpu: ended.cpu,
-                    peak_memory_bytes: Some(ended.peak_rss_bytes),
-                    processes: None,
-                };
-                (exit_of(ended.status), usage, ended.program_cpu)
-            }
-            End::Lost => {
-                lose(&mut enforcement, "the keeper of the tree was killed");
-                (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() }, Duration::ZERO)
-            }
-        };
-        // A program that ended by itself while the order to kill was under way beat its limit. A
-        // tree that is killed one by one is another matter: a shell may see its children die first.
-        let beaten = |limit: &LimitHit| {
-            is_scoped && *limit != LimitHit::Processes && matches!(exit, Exit::Code(_))
-        };
-        let limit = watched.limit.filter(|limit| !beaten(limit));
-        let limit = limit.or_else(|| limit_by_signal(exit, program_cpu, &confinement));
-        Outcome {
-            exit,
-            limit,
-            stdout: watched.stdout,
-            stderr: watched.stderr,
-            usage,
-            tier,
-            enforcement,
-            notes,
-        }
-    }
-}
-
-fn lose(enforcement: &mut [Enforced], note: &str) {
-    for one in enforcement.iter_mut().filter(|one| one.guarantee == Guarantee::Processes) {
-        one.kept = Kept::Lost;
-        one.note = Some(note.to_owned());
-    }
-}
-
-fn exit_of(status: stockade_linux::Status) -> Exit {
-    match status {
-        stockade_linux::Status::Code(code) => Exit::Code(code),
-        stockade_linux::Status::Signal(signal) => Exit::Signal(signal),
-    }
-}
-
-/// A limit that the kernel enforced by signal. For processor time the figures have to match: what
-/// the program itself has used, for that is what the kernel counts. A file that grew too large
-/// leaves nothing but the signal.
-fn limit_by_signal(
-    exit: Exit,
-    program_cpu: Duration,
-    confinement: &Confinement,
-) -> Option<LimitHit> {
-    const SIGKILL: i32 = 9;
-    const SIGXCPU: i32 = 24;
-    const SIGXFSZ: i32 = 25;
-    let limits = &confinement.limits;
-    let allowed = limits.cpu.map(|cpu| Duration::from_secs(cpu_seconds(cpu)));
-    // The kernel counts this limit by whole clock ticks, each charged to whoever runs when it comes,
-    // also while a hypervisor runs another machine: the exact figure was seen a seventh below it.
-    let is_spent = |allowed: Duration| program_cpu >= allowed.mul_f64(0.5);
-    // A program that ignores the warning is killed a second later. Others kill by that signal too.
-    let killed_at = |allowed: Duration| allowed.saturating_add(Duration::from_secs(1));
-    let is_overspent = |allowed: Duration| program_cpu >= killed_at(allowed).mul_f64(0.75);
-    match exit {
-        Exit::Signal(SIGXCPU) if allowed.is_some_and(is_spent) => Some(LimitHit::Cpu),
-        Exit::Signal(SIGKILL) if allowed.is_some_and(is_overspent) => Some(LimitHit::Cpu),
-        Exit::Signal(SIGXFSZ) if limits.file_size.is_some() => Some(LimitHit::FileSize),
-        Exit::Signal(_) | Exit::Code(_) | Exit::Unknown => None,
-    }
-}
-
-fn environment(confinement: &Confinement, scratch: &OsStr) -> Result<Vec<CString>, Failure> {
-    let own = [(OsStr::new("HOME"), scratch), (OsStr::new("TMPDIR"), scratch)];
-    let listed =
-        confinement.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let is_listed = |name: &OsStr| confinement.environment.iter().any(|(known, _)| known == name);
-    own.into_iter()
-        .filter(|(name, _)| !is_listed(name))
-        .chain(listed)
-        .map(|(name, value)| {
-            let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
-            CString::new(bytes).map_err(|_nul| {
-                Failure::new(
-                    "build the environment",
-                    format!("the variable {name:?} holds a NUL byte"),
-                )
-            })
-        })
-        .collect()
-}
-
-fn rlimits(confinement: &Confinement) -> Result<Rlimits, Failure> {
-    let limits = &confinement.limits;
-    Ok(Rlimits {
-        cpu_seconds: limits.cpu.map(cpu_seconds),
-        address_space_bytes: limits.memory.map(ByteCount::get),
-        file_size_bytes: limits.file_size.map(ByteCount::get),
-        processes: limits.processes.map(process_ceiling).transpose()?,
-        open_files: Some(limits.open_files),
-        core_bytes: Some(CORE_BYTES),
-        stack_bytes: None,
+    Ok(Held {
+        running,
+        scratch: Some(scratch),
+        started,
+        stdin: cleared.stdin,
+        confinement,
+        tier,
+        enforcement,
+        dies_at_once,
     })
-}
-
-/// The kernel's limit counts all processes of the user on the machine, so it can only be a
-/// ceiling: what is there now and the whole allowance on top. The keeper's count is the exact one.
-fn process_ceiling(most: u32) -> Result<u64, Failure> {
-    let now = stockade_linux::tasks_on_machine().map_err(|error| {
-        Failure::new("count the machine's processes", error.to_string()).remedy("mount /proc")
-    })?;
-    Ok(now.saturating_add(u64::from(most)))
 }
 
 fn no_signal_scope(error: &std::io::Error) -> Failure {
     let mut failure = Failure::new("keep signals within the tree", error.to_string());
     failure.guarantee = Some(Guarantee::Processes.to_string());
     failure
-}
-
-fn not_started(error: StartError) -> Failure {
-    Failure::new("start the program", format!("could not {}", chain(&error)))
-        .remedy("check that the file is a program for this machine, and that its arguments are not too long")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::limits::Limits;
-
-    #[test]
-    fn a_cpu_limit_is_believed_by_figures_that_come_near_it() {
-        let limits = Limits { cpu: Some(Duration::from_secs(1)), ..Limits::EXEC };
-        let confinement = Confinement {
-            limits,
-            environment: Vec::new(),
-            require: std::collections::BTreeMap::new(),
-        };
-        let hit = |signal, millis| {
-            limit_by_signal(Exit::Signal(signal), Duration::from_millis(millis), &confinement)
-        };
-        // As seen on a busy machine, and by a program that sends itself the signal.
-        assert_eq!((hit(24, 860), hit(24, 10)), (Some(LimitHit::Cpu), None));
-        assert_eq!((hit(9, 1720), hit(9, 900)), (Some(LimitHit::Cpu), None));
-        assert_eq!((hit(15, 2000), hit(11, 2000)), (None, None));
-    }
 }
