@@ -18,6 +18,8 @@ mod ids;
 #[cfg(any(test, clippy))]
 mod job;
 #[cfg(any(test, clippy))]
+mod locks;
+#[cfg(any(test, clippy))]
 mod proclist;
 #[cfg(any(test, clippy))]
 mod program;
@@ -26,7 +28,6 @@ mod root;
 #[cfg(any(test, clippy))]
 mod sources;
 #[cfg(any(test, clippy))]
-#[expect(dead_code, reason = "the locks of a box are not made yet")]
 mod sys;
 #[cfg(any(test, clippy))]
 mod tree;

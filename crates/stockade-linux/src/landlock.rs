@@ -1,5 +1,6 @@
-//! Landlock, as far as processes go: a scope that signals and ptrace cannot leave.
+//! Landlock: rules about files, and scopes that signals and abstract sockets cannot leave.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -16,6 +17,8 @@ const _: () = assert!(size_of::<RulesetAttr>() == 24);
 
 /// `LANDLOCK_CREATE_RULESET_VERSION`.
 const VERSION: libc::c_uint = 1;
+/// `LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET`.
+const SCOPE_ABSTRACT: u64 = 1;
 /// `LANDLOCK_SCOPE_SIGNAL`.
 const SCOPE_SIGNAL: u64 = 1 << 1;
 /// The first ABI with scopes, Linux 6.12.
@@ -36,6 +39,64 @@ pub fn abi() -> Option<u32> {
     u32::try_from(version).ok()
 }
 
+/// A second lock on the files of a box, whatever its mounts say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landlock {
+    /// What may be done beneath which paths of the box. On `/` itself only [`LIST`](rights::LIST)
+    /// can be allowed: the box tests itself with a file there that it must not be able to read.
+    pub rules: Vec<Rule>,
+}
+
+/// What may be done beneath a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// A file or folder of the box.
+    pub path: CString,
+    /// Rights, from [`rights`]; those that this kernel does not know are not handled at all.
+    pub rights: u64,
+}
+
+/// Sets of rights, from `linux/landlock.h`.
+pub mod rights {
+    /// List folders.
+    pub const LIST: u64 = 1 << 3;
+    /// Execute files, read them and list folders.
+    pub const READ: u64 = 1 | 1 << 2 | LIST;
+    /// Write, cut, make, rename and remove everything but device files.
+    pub const WRITE: u64 =
+        1 << 1 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 14;
+    /// Send commands to devices.
+    pub const DEVICE: u64 = 1 << 15;
+}
+
+impl Landlock {
+    /// The rights that a ruleset of this ABI handles: what no rule allows is refused.
+    pub(crate) fn handled(abi: u32) -> u64 {
+        const BASE: u64 = (1 << 13) - 1;
+        const BY_ABI: [(u32, u64); 3] = [(2, 1 << 13), (3, 1 << 14), (5, 1 << 15)];
+        let newer = BY_ABI.into_iter().filter(|(since, _)| abi >= *since);
+        newer.fold(BASE, |all, (_, right)| all | right)
+    }
+
+    /// A ruleset without rules, which are added where the paths are.
+    pub(crate) fn ruleset(&self) -> io::Result<OwnedFd> {
+        let abi = abi().ok_or(io::ErrorKind::Unsupported)?;
+        let canary_readable = self.rules.iter().any(|rule| {
+            rule.path.to_bytes().iter().all(|byte| *byte == b'/') && rule.rights != rights::LIST
+        });
+        if canary_readable {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let scoped =
+            if i64::from(abi) < ABI_WITH_SCOPES { 0 } else { SCOPE_ABSTRACT | SCOPE_SIGNAL };
+        create(&RulesetAttr {
+            handled_access_fs: Self::handled(abi),
+            handled_access_net: 0,
+            scoped,
+        })
+    }
+}
+
 /// A ruleset that keeps a program from signalling or tracing what is outside its tree, and from
 /// reading there what `/proc` guards like tracing: `environ`, `mem`, `maps`. Root included.
 ///
@@ -45,16 +106,46 @@ pub fn signal_scope() -> io::Result<Option<OwnedFd>> {
         return Ok(None);
     }
     let attr = RulesetAttr { handled_access_fs: 0, handled_access_net: 0, scoped: SCOPE_SIGNAL };
+    create(&attr).map(Some)
+}
+
+fn create(attr: &RulesetAttr) -> io::Result<OwnedFd> {
+    // Kernels before the scopes know a shorter attribute, and a longer one only if the rest is zero.
     // SAFETY: the kernel copies 24 bytes from the attribute, which is that large and lives on.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,
-            ptr::from_ref(&attr),
+            ptr::from_ref(attr),
             size_of::<RulesetAttr>(),
             0,
         )
     };
     let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
     // SAFETY: the kernel has just made this descriptor, close-on-exec, and nobody else knows it.
-    Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) }))
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_abi_handles_what_it_knows() {
+        let handled = [1, 2, 3, 4, 5, 7, 9].map(Landlock::handled);
+        assert_eq!(handled, [0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff, 0xffff, 0xffff]);
+    }
+
+    #[test]
+    fn reading_and_writing_are_all_but_devices() {
+        let devices = 1 << 6 | 1 << 11 | rights::DEVICE;
+        assert_eq!(rights::READ & rights::WRITE, 0);
+        assert_eq!(rights::READ | rights::WRITE | devices, Landlock::handled(7));
+    }
+
+    #[test]
+    fn the_whole_root_cannot_be_readable() {
+        let rule = Rule { path: c"/".to_owned(), rights: rights::READ };
+        let error = Landlock { rules: vec![rule] }.ruleset().map(drop).unwrap_err();
+        assert_ne!(error.raw_os_error(), None);
+    }
 }

@@ -125,8 +125,13 @@ impl Mount {
 
     /// A file or folder of the host at the same path.
     pub fn bind(path: &CStr, access: Access) -> io::Result<Self> {
+        Self::bind_at(path, path, access)
+    }
+
+    /// A file or folder of the host at another path.
+    pub fn bind_at(path: &CStr, target: &CStr, access: Access) -> io::Result<Self> {
         let source = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self::Bind { source, target: path.to_owned(), access })
+        Ok(Self::Bind { source, target: target.to_owned(), access })
     }
 
     /// A `/dev` with no more than programs expect: five devices, the usual links, and shared

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::control::{Heard, Line, Patience};
 use crate::identity::Identity;
-use crate::jail::{self, Jail};
+use crate::jail::{Jail, pack};
 use crate::keeper::step::Step;
 use crate::keeper::wire::{JAILED, Report, kind, slot};
 use crate::request;
@@ -99,7 +99,7 @@ pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
 }
 
 fn launch(spec: Spec, jail: Option<Jail>) -> Result<Running, StartError> {
-    let boxed = jail.as_ref().map(jail::pack).transpose().at(Step::PrepareBox)?;
+    let boxed = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
     if let Some(jail) = &jail {
         theirs.give_to(jail.identity, spec.stdin).at(Step::OpenStreams)?;

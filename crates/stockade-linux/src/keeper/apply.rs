@@ -8,11 +8,12 @@ use super::cell::Cell;
 use super::child::{clear_in_child, limit_in_child, place_streams_in_child};
 use super::ids;
 use super::job::Job;
+use super::locks;
 use super::program;
 use super::root;
 use super::sources;
 use super::step::Step;
-use super::sys::{self, pr};
+use super::sys;
 use super::watch::{At, Failed};
 
 /// Makes the box around its first process.
@@ -54,7 +55,10 @@ fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     let program = program::find_in_child(job, cell).at(Step::FindProgram)?;
     limit_in_child(job)?;
     sys::locks::drop_all_capabilities().at(Step::DropCapabilities)?;
-    sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::RefusePrivileges)?;
+    locks::refuse_privileges_in_child()?;
+    locks::restrict_files_in_child(cell)?;
     clear_in_child()?;
+    // Last, because it refuses some of what was done above.
+    locks::filter_calls_in_child(cell).at(Step::FilterCalls)?;
     Ok(program)
 }

@@ -63,6 +63,18 @@ pub(crate) struct Plan {
     pub(crate) ops: u64,
     /// How many they are.
     pub(crate) op_count: u64,
+    /// The array of Landlock rules.
+    pub(crate) rules: u64,
+    /// How many they are.
+    pub(crate) rule_count: u64,
+    /// The array of the filter's instructions, each a word.
+    pub(crate) filter: u64,
+    /// How many they are; zero for no filter.
+    pub(crate) filter_count: u64,
+    /// The number of the Landlock ruleset's descriptor, or [`NONE`].
+    pub(crate) ruleset: u32,
+    /// The number of the descriptor at which the program waits before it is executed, or [`NONE`].
+    pub(crate) gate: u32,
     /// Failpoint and sabotage of test builds: a step's number plus one, or zero.
     pub(crate) fail_at: u32,
     /// Failpoint and sabotage of test builds: a bit for each mechanism that is left out.
@@ -96,10 +108,26 @@ impl Plan {
             root_options: 0,
             ops: 0,
             op_count: 0,
+            rules: 0,
+            rule_count: 0,
+            filter: 0,
+            filter_count: 0,
+            ruleset: NONE,
+            gate: NONE,
             fail_at: 0,
             left_out: 0,
         }
     }
+}
+
+/// What Landlock allows beneath a path of the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Rule {
+    /// The path.
+    pub(crate) path: u64,
+    /// The rights.
+    pub(crate) rights: u64,
 }
 
 /// One operation that fills the root of a box.
@@ -161,5 +189,9 @@ unsafe impl Plain for Plan {}
 // SAFETY: integers only, and the assertion below shows no padding.
 unsafe impl Plain for Op {}
 
-const _: () = assert!(size_of::<Plan>() == 6 * 4 + 11 * 8);
+// SAFETY: two words.
+unsafe impl Plain for Rule {}
+
+const _: () = assert!(size_of::<Rule>() == 16);
+const _: () = assert!(size_of::<Plan>() == 8 * 4 + 15 * 8);
 const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

@@ -15,6 +15,7 @@ mod child;
 mod first;
 mod ids;
 mod job;
+mod locks;
 mod proclist;
 mod program;
 mod root;

@@ -4,6 +4,7 @@ use core::ffi::CStr;
 
 use super::boxed::{Op, op};
 use super::cell::Cell;
+use super::locks::CANARY;
 use super::sources::depth;
 use super::step::Step;
 use super::sys::mounts::{self, Depth, attr, ms};
@@ -23,6 +24,9 @@ pub(crate) fn make_in_child(cell: &Cell) -> Result<(), Failed> {
     let root = mounts::here().at(Step::MakeRoot)?;
     for one in cell.ops().at(Step::ReadRequest)? {
         apply_in_child(cell, root, one)?;
+    }
+    if cell.fd(cell.plan.ruleset).is_some() {
+        mounts::make_file(root, CANARY, 0o444).map(sys::close).at(Step::MakeEntry)?;
     }
     sys::umask(mask);
     let sealed = attr::RDONLY | attr::NOSUID | attr::NODEV;

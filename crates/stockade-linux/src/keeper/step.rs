@@ -111,6 +111,14 @@ steps! {
     DropCapabilities = "give up all capabilities",
     /// Child: `no_new_privs`.
     RefusePrivileges = "refuse new privileges",
+    /// Child: the Landlock rules and scopes of the box.
+    RestrictFiles = "restrict files with Landlock",
+    /// Child: a file that Landlock must keep from being read.
+    TestLandlock = "see Landlock at work",
+    /// Child: the filter of system calls.
+    FilterCalls = "filter system calls",
+    /// Child: the host's word, after it has looked at everything.
+    AwaitRelease = "wait for the host to look at the box",
     /// Child: the program's own Landlock signal scope.
     ScopeProgram = "close the signal scope around the program",
     /// Child: the signal mask.

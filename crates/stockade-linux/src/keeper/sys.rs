@@ -42,6 +42,8 @@ impl Errno {
     pub(crate) const INTR: Self = Self(4);
     /// Not permitted.
     pub(crate) const PERM: Self = Self(1);
+    /// Permission denied.
+    pub(crate) const ACCES: Self = Self(13);
     /// It exists already.
     pub(crate) const EXIST: Self = Self(17);
     /// No room left.
@@ -78,7 +80,6 @@ pub(crate) mod nr {
     pub(crate) const KILL: usize = 62;
     pub(crate) const CHDIR: usize = 80;
     pub(crate) const FCHDIR: usize = 81;
-    pub(crate) const FCHMOD: usize = 91;
     pub(crate) const UMASK: usize = 95;
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const GETPPID: usize = 110;
@@ -139,7 +140,6 @@ pub(crate) mod nr {
     pub(crate) const PIVOT_ROOT: usize = 41;
     pub(crate) const CHDIR: usize = 49;
     pub(crate) const FCHDIR: usize = 50;
-    pub(crate) const FCHMOD: usize = 52;
     pub(crate) const OPENAT: usize = 56;
     pub(crate) const CLOSE: usize = 57;
     pub(crate) const PIPE2: usize = 59;

@@ -54,7 +54,6 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::CLOSE_RANGE, libc::SYS_close_range),
         (nr::IOCTL, libc::SYS_ioctl),
         (nr::SOCKET, libc::SYS_socket),
-        (nr::FCHMOD, libc::SYS_fchmod),
         (nr::SETRESUID, libc::SYS_setresuid),
         (nr::SETRESGID, libc::SYS_setresgid),
         (nr::SETGROUPS, libc::SYS_setgroups),

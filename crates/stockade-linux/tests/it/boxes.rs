@@ -1,8 +1,9 @@
 //! Boxes that the tests share.
 
+use std::ffi::CStr;
 use std::path::Path;
 
-use stockade_linux::{Access, Ended, Jail, Mount, ProcView, start_jailed};
+use stockade_linux::{Access, Ended, Jail, Landlock, Mount, ProcView, Rule, rights, start_jailed};
 
 use crate::support::{finish, shell, text};
 
@@ -11,6 +12,19 @@ use crate::support::{finish, shell, text};
 pub(crate) fn closed(program: &str) -> Jail {
     let mut jail = Jail::new(&text(program), c"/");
     jail.root = Some(system());
+    let allow = |path: &CStr, rights| Rule { path: path.to_owned(), rights };
+    let mut rules = vec![
+        allow(c"/", rights::LIST),
+        allow(c"/dev", rights::READ | rights::WRITE | rights::DEVICE),
+        allow(c"/proc", rights::READ | rights::WRITE),
+        allow(c"/tmp", rights::READ | rights::WRITE),
+    ];
+    for mount in jail.root.iter().flatten() {
+        if let Mount::Bind { target, access: Access::ReadOnly, .. } = mount {
+            rules.push(allow(target, rights::READ));
+        }
+    }
+    jail.landlock = Some(Landlock { rules });
     jail
 }
 
@@ -21,7 +35,14 @@ pub(crate) fn project(folder: &Path) -> Jail {
     jail.cwd.clone_from(&path);
     let root = jail.root.as_mut().unwrap();
     root.push(Mount::bind(&path, Access::Writable).unwrap());
+    allow(&mut jail, &path);
     jail
+}
+
+/// Lets Landlock allow everything beneath a path of a box.
+pub(crate) fn allow(jail: &mut Jail, path: &CStr) {
+    let rule = Rule { path: path.to_owned(), rights: rights::READ | rights::WRITE };
+    jail.landlock.as_mut().unwrap().rules.push(rule);
 }
 
 /// Runs a line of shell in a box.

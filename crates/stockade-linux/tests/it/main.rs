@@ -6,6 +6,7 @@ mod boxes;
 mod cost;
 mod jail;
 mod limits;
+mod locks;
 mod memfd;
 mod refusal;
 mod roles;

@@ -40,6 +40,10 @@ fn plays_a_role_when_asked() {
         Ok("costs") => costs(),
         Ok("descriptors") => descriptors(),
         Ok("keeper-image") => keeper_image(),
+        Ok("attacks") => crate::locks::attacks(),
+        Ok("abstract") => crate::locks::abstract_socket(),
+        #[cfg(target_arch = "x86_64")]
+        Ok("int80") => crate::locks::int80(),
         Ok("box-costs") => box_costs(),
         Ok("box-supervisor") => box_supervisor(),
         Ok(other) => panic!("there is no role {other}"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use stockade_linux::{Access, Errno, Mount, ProcView, StartError, Status, Step, start_jailed};
 use tempfile::TempDir;
 
-use crate::boxes::{closed, project, run};
+use crate::boxes::{allow, closed, project, run};
 use crate::support::{bare, finish, shell, text};
 
 /// A folder with a project in it, which everybody may look into.
@@ -205,9 +205,8 @@ fn a_mount_point_behind_a_link_is_an_error_and_nothing_is_made_in_the_project() 
     let at = |name: &str| text(folder.path().join(name).to_str().unwrap());
     for (name, errno) in [(".cache/x", Errno::LOOP), ("new/x", Errno::NOENT)] {
         let mut jail = project(folder.path());
-        let source = Mount::bind(c"/usr", Access::ReadOnly).unwrap();
-        let Mount::Bind { source, access, .. } = source else { panic!("a bind") };
-        jail.root.as_mut().unwrap().push(Mount::Bind { source, access, target: at(name) });
+        let bind = Mount::bind_at(c"/usr", &at(name), Access::ReadOnly).unwrap();
+        jail.root.as_mut().unwrap().push(bind);
         let error = start_jailed(shell("true"), jail).unwrap_err();
         assert_eq!(error, StartError { step: Step::FindPlace, errno }, "{name}");
     }
@@ -217,6 +216,7 @@ fn a_mount_point_behind_a_link_is_an_error_and_nothing_is_made_in_the_project() 
 #[test]
 fn memory_is_bounded() {
     let mut jail = closed("/bin/sh");
+    allow(&mut jail, c"/small");
     jail.root.as_mut().unwrap().push(Mount::Memory {
         target: c"/small".to_owned(),
         bytes_max: 1 << 20,
@@ -232,6 +232,7 @@ fn memory_is_bounded() {
 #[test]
 fn links_files_and_folders_are_as_described() {
     let mut jail = closed("/bin/sh");
+    allow(&mut jail, c"/a");
     let root = jail.root.as_mut().unwrap();
     root.push(Mount::File { target: c"/a/b/file".to_owned(), content: b"hello\n".to_vec() });
     root.push(Mount::Link { target: c"/a/link".to_owned(), to: c"b/file".to_owned() });

@@ -155,7 +155,16 @@ fn all_this_holds_for_an_ordinary_user_too() {
     let mut again = bare("setpriv");
     again.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
     again
-        .args(["tree::", "scope::", "refusal::", "streams::", "jail::", "root::", "supervisor::"])
+        .args([
+            "tree::",
+            "scope::",
+            "refusal::",
+            "streams::",
+            "jail::",
+            "root::",
+            "locks::",
+            "supervisor::",
+        ])
         .env(AGAIN, "1")
         .current_dir("/");
     let output = again.output().unwrap();

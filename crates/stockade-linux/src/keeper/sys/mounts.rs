@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::{AT_EMPTY_PATH, Fd, O_CLOEXEC, Result, call, nr, plain_call};
+use super::{AT_EMPTY_PATH, Fd, O_CLOEXEC, Result, call, nr};
 
 /// Attributes of a mount, from `linux/mount.h`.
 pub(crate) mod attr {
@@ -178,9 +178,4 @@ pub(crate) fn make_link(dir: Fd, name: &CStr, target: &CStr) -> Result<()> {
     let (name, target) = (name.as_ptr().expose_provenance(), target.as_ptr().expose_provenance());
     // SAFETY: the kernel reads both strings up to their NUL.
     unsafe { call(nr::SYMLINKAT, [target, dir as usize, name, 0, 0, 0]) }.map(drop)
-}
-
-/// Sets the permissions of an open file, whatever the mask says.
-pub(crate) fn set_mode(file: Fd, mode: u32) -> Result<()> {
-    plain_call(nr::FCHMOD, [file as usize, mode as usize, 0, 0]).map(drop)
 }

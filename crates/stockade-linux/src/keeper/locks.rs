@@ -1,0 +1,56 @@
+//! What a process of the box gives up before it becomes the program.
+
+use core::ffi::CStr;
+
+use super::boxed::Rule;
+use super::cell::Cell;
+use super::step::Step;
+use super::sys::{self, Errno, Fd, mounts, pr};
+use super::watch::{At, Failed};
+
+/// The file at the root of the box that Landlock must keep from being read.
+pub(crate) const CANARY: &CStr = c".stockade-canary";
+
+/// No privileges from set-user-ID files or file capabilities, ever.
+pub(crate) fn refuse_privileges_in_child() -> Result<(), Failed> {
+    sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::RefusePrivileges)?;
+    let holds = if sys::locks::has_no_new_privs() { Ok(()) } else { Err(Errno::PERM) };
+    holds.at(Step::RefusePrivileges)
+}
+
+/// Enters the Landlock domain, and sees that it holds.
+pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<(), Failed> {
+    let Some(ruleset) = cell.fd(cell.plan.ruleset) else { return Ok(()) };
+    let rules = cell.array(cell.plan.rules, cell.plan.rule_count).at(Step::RestrictFiles)?;
+    for rule in rules {
+        allow(cell, ruleset, rule).at(Step::RestrictFiles)?;
+    }
+    sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)?;
+    if cell.plan.base == 0 {
+        return Ok(());
+    }
+    match sys::open(sys::AT_FDCWD, c"/.stockade-canary") {
+        Err(Errno::ACCES) => Ok(()),
+        Err(errno) => Err(Failed { step: Step::TestLandlock, errno }),
+        Ok(_) => Err(Failed { step: Step::TestLandlock, errno: Errno::INVAL }),
+    }
+}
+
+fn allow(cell: &Cell, ruleset: Fd, rule: &Rule) -> sys::Result<()> {
+    // The rights that a file can have: execute, write, read, cut, command a device.
+    const FILE_RIGHTS: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15;
+    let beneath = mounts::handle(cell.text(rule.path))?;
+    let is_folder = sys::stat(beneath, c"".as_ptr().cast())?.is_folder;
+    let rights = if is_folder { rule.rights } else { rule.rights & FILE_RIGHTS };
+    let allowed = sys::locks::landlock_allow(ruleset, rights, beneath);
+    sys::close(beneath);
+    allowed
+}
+
+/// Filters system calls from here on.
+pub(crate) fn filter_calls_in_child(cell: &Cell) -> sys::Result<()> {
+    if cell.plan.filter_count == 0 {
+        return Ok(());
+    }
+    sys::locks::filter_calls(cell.array(cell.plan.filter, cell.plan.filter_count)?)
+}

@@ -1,0 +1,61 @@
+//! The filter of system calls: what is refused whatever a program asks, and how it is told.
+//!
+//! Everything else is allowed: developer tools use most of the kernel. The program is a search tree
+//! over the numbers, because the kernel runs it once for every number when it is loaded.
+
+mod program;
+mod table;
+
+use self::program::{Check, Outcome};
+
+/// Which system calls a box refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filter {
+    /// The socket families that can be opened.
+    pub sockets: Sockets,
+    /// Whether processes of the box may trace each other.
+    pub tracing: Tracing,
+}
+
+/// The socket families that a filter allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sockets {
+    /// Unix sockets only.
+    Unix,
+    /// Also IPv4, IPv6 and the list of interfaces (`NETLINK_ROUTE`), no raw sockets.
+    Internet,
+}
+
+/// Whether a filter allows to trace processes, as debuggers do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tracing {
+    /// No `ptrace` and no access to the memory of others.
+    Forbidden,
+    /// Both, within the box.
+    Allowed,
+}
+
+impl Filter {
+    /// The filter as an array of `sock_filter`, each in a word.
+    pub(crate) fn compile(self) -> Vec<u64> {
+        let mut calls: Vec<(u32, Outcome)> = table::refused(self.tracing).collect();
+        calls.extend([
+            (number(libc::SYS_clone), Outcome::Check(Check::Clone)),
+            (number(libc::SYS_unshare), Outcome::Check(Check::Unshare)),
+            (number(libc::SYS_socket), Outcome::Check(Check::Socket(self.sockets))),
+            (number(libc::SYS_socketpair), Outcome::Check(Check::SocketPair)),
+            (number(libc::SYS_ioctl), Outcome::Check(Check::Ioctl)),
+            (number(libc::SYS_seccomp), Outcome::Check(Check::Seccomp)),
+            (number(libc::SYS_personality), Outcome::Check(Check::Personality)),
+        ]);
+        program::compile(calls)
+    }
+}
+
+/// A system call's number as the filter sees it.
+fn number(number: libc::c_long) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Turns a list of calls and outcomes into a program for the kernel's packet filter.
+
+use super::Sockets;
+
+/// What happens with a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is made.
+    Allow,
+    /// It fails with this error.
+    Errno(i32),
+    /// It depends on its arguments.
+    Check(Check),
+}
+
+/// What is looked at in the arguments of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    /// No new namespace.
+    Clone,
+    /// No new namespace.
+    Unshare,
+    /// The family, and no raw sockets.
+    Socket(Sockets),
+    /// Unix sockets only.
+    SocketPair,
+    /// Nothing that puts words into a terminal's mouth.
+    Ioctl,
+    /// No listener, which would answer instead of this filter.
+    Seccomp,
+    /// Only harmless personalities.
+    Personality,
+}
+
+/// One more than the highest number that this table knows (Linux 6.18): what is newer has not been
+/// looked at.
+const FIRST_UNKNOWN: u32 = 470;
+/// The bit that marks calls of the x32 architecture.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+/// `AUDIT_ARCH_*` of `linux/audit.h`.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+// Where things are in struct seccomp_data; the low half of an argument comes first.
+const AT_NUMBER: u32 = 0;
+const AT_ARCHITECTURE: u32 = 4;
+const AT_ARGUMENTS: u32 = 16;
+
+const KILL_PROCESS: u32 = 0x8000_0000;
+const ERRNO: u32 = 0x0005_0000;
+const ALLOW: u32 = 0x7fff_0000;
+
+/// The whole program: architecture first, then the number, then arguments.
+pub(super) fn compile(mut calls: Vec<(u32, Outcome)>) -> Vec<u64> {
+    calls.sort_unstable_by_key(|(number, _)| *number);
+    let mut program = vec![
+        load(AT_ARCHITECTURE),
+        jump(EQUAL, ARCHITECTURE, 1, 0),
+        give(KILL_PROCESS),
+        load(AT_NUMBER),
+    ];
+    program.extend(search(&segments(&calls)));
+    program
+}
+
+/// From which number on each outcome holds, over all numbers.
+fn segments(calls: &[(u32, Outcome)]) -> Vec<(u32, Outcome)> {
+    let mut all: Vec<(u32, Outcome)> = vec![(0, Outcome::Allow)];
+    let mut add = |from: u32, outcome: Outcome| match all.last_mut() {
+        Some(last) if last.0 == from => last.1 = outcome,
+        Some(last) if last.1 == outcome => {}
+        _ => all.push((from, outcome)),
+    };
+    for (number, outcome) in calls {
+        add(*number, *outcome);
+        add(number.saturating_add(1), Outcome::Allow);
+    }
+    add(FIRST_UNKNOWN, Outcome::Errno(libc::ENOSYS));
+    #[cfg(target_arch = "x86_64")]
+    add(X32, Outcome::Errno(libc::ENOSYS));
+    all
+}
+
+/// A search tree: at each node the upper half is jumped to, the lower half follows.
+fn search(segments: &[(u32, Outcome)]) -> Vec<u64> {
+    let middle = segments.len() / 2;
+    let (lower, upper) = segments.split_at(middle);
+    let Some((from, outcome)) = upper.first() else { return vec![give(KILL_PROCESS)] };
+    if lower.is_empty() {
+        return leaf(*outcome);
+    }
+    let lower = search(lower);
+    let mut tree = match u8::try_from(lower.len()) {
+        Ok(len) => vec![jump(AT_LEAST, *from, len, 0)],
+        // Conditions jump 255 instructions at most.
+        Err(_) => vec![jump(AT_LEAST, *from, 0, 1), skip(lower.len())],
+    };
+    tree.extend(lower);
+    tree.extend(search(upper));
+    tree
+}
+
+fn leaf(outcome: Outcome) -> Vec<u64> {
+    match outcome {
+        Outcome::Allow => vec![give(ALLOW)],
+        Outcome::Errno(errno) => vec![refuse(errno)],
+        Outcome::Check(check) => checked(check),
+    }
+}
+
+fn checked(check: Check) -> Vec<u64> {
+    // CLONE_NEW* of linux/sched.h; for clone the lowest byte is a signal, so not CLONE_NEWTIME.
+    const NAMESPACES: u32 = 0x7e02_0000;
+    const NEW_TIME: u32 = 0x80;
+    const NEW_LISTENER: u32 = 8;
+    match check {
+        Check::Clone => unless_bits(0, NAMESPACES, libc::EPERM),
+        Check::Unshare => unless_bits(0, NAMESPACES | NEW_TIME, libc::EPERM),
+        Check::Seccomp => unless_bits(1, NEW_LISTENER, libc::EPERM),
+        Check::SocketPair => one_of(0, &[UNIX], libc::EAFNOSUPPORT),
+        // PER_LINUX, PER_LINUX32, each without randomisation, and the question what is set.
+        Check::Personality => {
+            one_of(0, &[0, 8, 0x4_0000, 0x4_0008, 0x2_0000, 0x2_0008, u32::MAX], libc::EPERM)
+        }
+        // TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD. Only the low half counts in the kernel, so only
+        // that is compared (CVE-2019-7303).
+        Check::Ioctl => none_of(1, &[0x5412, 0x541c, 0x541d, 0x5423], libc::EPERM),
+        Check::Socket(Sockets::Unix) => one_of(0, &[UNIX], libc::EAFNOSUPPORT),
+        Check::Socket(Sockets::Internet) => internet(),
+    }
+}
+
+const UNIX: u32 = 1;
+const INET: u32 = 2;
+const INET6: u32 = 10;
+const NETLINK: u32 = 16;
+
+/// Unix sockets; stream and datagram sockets over IP with the protocols that go with them; the
+/// list of interfaces.
+fn internet() -> Vec<u64> {
+    const RAW: u32 = 3;
+    const TYPE_MASK: u32 = 0xf;
+    const TCP: u32 = 6;
+    const UDP: u32 = 17;
+    let protocols = {
+        let mut check = vec![load(argument(1)), and(TYPE_MASK), jump(EQUAL, RAW, 0, 1)];
+        check.push(refuse(libc::EPERM));
+        check.extend(one_of(2, &[0, TCP, UDP], libc::EPROTONOSUPPORT));
+        check
+    };
+    let netlink = one_of(2, &[0], libc::EPROTONOSUPPORT);
+    let after = |program: &Vec<u64>| u8::try_from(program.len()).unwrap_or(u8::MAX);
+    let mut all = vec![load(argument(0)), jump(EQUAL, UNIX, 0, 1), give(ALLOW)];
+    all.push(jump(EQUAL, NETLINK, 0, after(&netlink)));
+    all.extend(netlink);
+    all.push(jump(EQUAL, INET, 2, 0));
+    all.push(jump(EQUAL, INET6, 1, 0));
+    all.push(refuse(libc::EAFNOSUPPORT));
+    all.extend(protocols);
+    all
+}
+
+fn unless_bits(index: u32, bits: u32, errno: i32) -> Vec<u64> {
+    vec![load(argument(index)), jump(ANY_BIT, bits, 0, 1), refuse(errno), give(ALLOW)]
+}
+
+fn one_of(index: u32, values: &[u32], errno: i32) -> Vec<u64> {
+    compare(index, values, give(ALLOW), refuse(errno))
+}
+
+fn none_of(index: u32, values: &[u32], errno: i32) -> Vec<u64> {
+    compare(index, values, refuse(errno), give(ALLOW))
+}
+
+/// Looks for the low half of an argument among a few values.
+fn compare(index: u32, values: &[u32], found: u64, other: u64) -> Vec<u64> {
+    let mut program = vec![load(argument(index))];
+    for value in values {
+        program.push(jump(EQUAL, *value, 0, 1));
+        program.push(found);
+    }
+    program.push(other);
+    program
+}
+
+const fn argument(index: u32) -> u32 {
+    AT_ARGUMENTS.saturating_add(index.saturating_mul(8))
+}
+
+// Operations of linux/bpf_common.h.
+const LOAD: u16 = 0x20;
+const JUMP: u16 = 0x05;
+const EQUAL: u16 = 0x15;
+const AT_LEAST: u16 = 0x35;
+const ANY_BIT: u16 = 0x45;
+const AND: u16 = 0x54;
+const RETURN: u16 = 0x06;
+
+fn load(offset: u32) -> u64 {
+    instruction(LOAD, 0, 0, offset)
+}
+
+fn and(mask: u32) -> u64 {
+    instruction(AND, 0, 0, mask)
+}
+
+fn jump(condition: u16, value: u32, if_true: u8, if_false: u8) -> u64 {
+    instruction(condition, if_true, if_false, value)
+}
+
+fn skip(count: usize) -> u64 {
+    instruction(JUMP, 0, 0, u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+fn give(action: u32) -> u64 {
+    instruction(RETURN, 0, 0, action)
+}
+
+fn refuse(errno: i32) -> u64 {
+    give(ERRNO | errno.unsigned_abs())
+}
+
+/// `struct sock_filter` of `linux/filter.h` as a word.
+fn instruction(code: u16, if_true: u8, if_false: u8, value: u32) -> u64 {
+    let [c0, c1] = code.to_ne_bytes();
+    let [v0, v1, v2, v3] = value.to_ne_bytes();
+    u64::from_ne_bytes([c0, c1, if_true, if_false, v0, v1, v2, v3])
+}
