@@ -62,7 +62,7 @@ pub(crate) struct Common {
     /// The policy file, in place of all that would be found
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// How strong the box is: this version has `process`
+    /// How strong the box is: `process` or `jail`
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<Tier>,
     /// Which built-in refusals apply: `strict` or `contained`
@@ -86,13 +86,13 @@ pub(crate) struct Common {
     /// Bytes kept of each output stream, such as 64K
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_output: Option<ByteCount>,
-    /// Require that writes stay in this folder (no tier of this version keeps it)
+    /// Let it write this folder and no other; the jail keeps that
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Vec<PathBuf>,
-    /// Require that reads stay in this folder (no tier of this version keeps it)
+    /// Let it read this besides the system and the project; the jail keeps that
     #[arg(long, value_name = "DIR")]
     pub(crate) read: Vec<PathBuf>,
-    /// Require that there is no network (no tier of this version keeps it)
+    /// The network: `none` is required to hold, which the jail does
     #[arg(long, value_name = "MODE")]
     pub(crate) net: Option<Net>,
     /// Pass a variable, or set it
@@ -113,6 +113,8 @@ pub(crate) struct Common {
 pub(crate) enum Net {
     /// No network at all.
     None,
+    /// The machine's own.
+    Host,
 }
 
 fn variable(text: &str) -> Result<Variable, String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use stockade::confine::Network;
 use stockade::gate::Examiner;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::inspect::Root;
@@ -10,7 +11,7 @@ use stockade::policy::{LoadError, PolicyFiles};
 use stockade::stockade::{OpenError, default_journal};
 use stockade::{Policy, Stockade, ToolCall};
 
-use crate::args::Common;
+use crate::args::{Common, Net};
 
 /// Opens all that a run needs.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
@@ -57,18 +58,40 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     limits.file_size = common.file_size.or(limits.file_size);
     limits.output = common.max_output.unwrap_or(limits.output);
     policy.environment.extend(common.env.iter().cloned());
-    let asked = [
-        (Guarantee::Writes, !common.write.is_empty()),
-        (Guarantee::Reads, !common.read.is_empty()),
-        (Guarantee::Network, common.net.is_some()),
-    ];
-    let asked = asked.into_iter().filter(|(_, asked)| *asked);
-    policy.require.extend(asked.map(|(guarantee, _)| (guarantee, Kept::Full)));
+    apply_box(common, &mut policy)?;
     if !only.is_empty() {
         policy.settings.only =
             Some(only.iter().map(|name| name.trim().to_owned()).collect::<BTreeSet<_>>());
     }
     Ok(policy)
+}
+
+/// What was typed about files and the network is also required to hold.
+fn apply_box(common: &Common, policy: &mut Policy) -> Result<(), SetupError> {
+    let absolute = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, SetupError> {
+        let real = |path: &PathBuf| match Root::open(path) {
+            Ok(folder) => Ok(folder.path().to_owned()),
+            Err(error) => Err(SetupError::Open(OpenError::Root(error))),
+        };
+        paths.iter().map(real).collect()
+    };
+    if !common.write.is_empty() {
+        policy.files.write = absolute(&common.write)?;
+        policy.require.insert(Guarantee::Writes, Kept::Full);
+    }
+    if !common.read.is_empty() {
+        policy.files.read.extend(absolute(&common.read)?);
+        policy.require.insert(Guarantee::Reads, Kept::Full);
+    }
+    match common.net {
+        Some(Net::None) => {
+            policy.network = Network::None;
+            policy.require.insert(Guarantee::Network, Kept::Full);
+        }
+        Some(Net::Host) => policy.network = Network::Host,
+        None => {}
+    }
+    Ok(())
 }
 
 fn found(root: &Path) -> PolicyFiles {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::Limits;
@@ -15,4 +16,32 @@ pub struct Confinement {
     pub environment: Vec<(OsString, OsString)>,
     /// The guarantees without which the call must not run, and how well each has to be kept.
     pub require: BTreeMap<Guarantee, Kept>,
+    /// The files it may see and write, where the tier keeps that.
+    pub files: Files,
+    /// The network it has, where the tier keeps that.
+    pub network: Network,
+}
+
+/// Which files a run may see and write. All paths are absolute and real.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The project root, which can always be read.
+    pub root: PathBuf,
+    /// Folders that can be written.
+    pub write: Vec<PathBuf>,
+    /// Files and folders besides the system's that can be read.
+    pub read: Vec<PathBuf>,
+    /// Paths beneath these that look empty.
+    pub hide: Vec<PathBuf>,
+    /// Paths beneath these that cannot be written, renamed or removed.
+    pub protect: Vec<PathBuf>,
+}
+
+/// The network of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// None at all.
+    None,
+    /// The machine's own.
+    Host,
 }

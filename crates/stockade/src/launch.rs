@@ -1,6 +1,7 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
 mod held;
+mod jail;
 mod machine;
 mod process;
 mod scratch;
@@ -11,6 +12,7 @@ pub use scratch::sweep;
 
 use crate::outcome::{Failure, Outcome};
 use crate::plan::Plan;
+use crate::tier::Tier;
 
 /// Starts what was planned. A plan is all it takes, and all it accepts:
 ///
@@ -28,7 +30,16 @@ use crate::plan::Plan;
 /// }
 /// ```
 pub fn start(plan: Plan) -> Result<Running, Failure> {
-    process::start(plan).map(Running)
+    let held = match plan.tier() {
+        Tier::Jail => jail::start(plan),
+        Tier::Process
+        | Tier::Inline
+        | Tier::Container
+        | Tier::Gvisor
+        | Tier::Microvm
+        | Tier::Cluster => process::start(plan),
+    };
+    held.map(Running)
 }
 
 /// A call that is running. Dropping it ends the whole tree.

@@ -3,12 +3,15 @@
 pub mod decision;
 mod file;
 mod load;
+mod source;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 pub use decision::{By, Decision, Ruling};
 pub use load::{LoadError, PolicyFiles};
 
+use crate::confine::Network;
 use crate::guarantee::{Guarantee, Kept};
 use crate::inspect::{Axis, Finding, Settings, Weight};
 use crate::journal::Durability;
@@ -30,6 +33,10 @@ pub struct Policy {
     pub environment: Vec<Variable>,
     /// Guarantees without which nothing runs, and how well each has to be kept.
     pub require: BTreeMap<Guarantee, Kept>,
+    /// Which files a box shows and lets be written.
+    pub files: FilesPolicy,
+    /// The network of a box.
+    pub network: Network,
     /// When the journal reaches the disk.
     pub durability: Durability,
     /// Where a denied name comes from, for those that are not shipped.
@@ -43,6 +50,51 @@ pub enum Profile {
     Contained,
     /// All four axes refuse.
     Strict,
+}
+
+/// The files of a box as the policy writes them: beneath the root, or absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesPolicy {
+    /// Folders that can be written.
+    pub write: Vec<PathBuf>,
+    /// Files and folders besides the system's that can be read.
+    pub read: Vec<PathBuf>,
+    /// Paths that look empty.
+    pub hide: Vec<PathBuf>,
+    /// Paths that cannot be written, renamed or removed.
+    pub protect: Vec<PathBuf>,
+}
+
+/// What makes code run outside of a box later, if it is changed inside.
+const PROTECT: [&str; 17] = [
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/info/attributes",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".mcp.json",
+    ".envrc",
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    "stockade.toml",
+];
+
+impl Default for FilesPolicy {
+    fn default() -> Self {
+        Self {
+            write: vec![PathBuf::from(".")],
+            read: Vec::new(),
+            hide: Vec::new(),
+            protect: PROTECT.iter().map(PathBuf::from).collect(),
+        }
+    }
 }
 
 /// One variable of the environment of a run.
@@ -71,6 +123,8 @@ impl Policy {
                 (Guarantee::Environment, Kept::Partial),
             ]
             .into(),
+            files: FilesPolicy::default(),
+            network: Network::None,
             durability: Durability::default(),
             sources: BTreeMap::new(),
         }
@@ -122,6 +176,7 @@ impl Policy {
     fn refuses(&self, finding: &Finding) -> bool {
         match finding.weight {
             Weight::Always => true,
+            Weight::Boxed => self.profile == Profile::Strict || self.tier < Tier::Jail,
             Weight::Strict => self.profile == Profile::Strict,
         }
     }

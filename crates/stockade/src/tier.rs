@@ -1,8 +1,10 @@
 //! How strong the box is. Each tier describes what it keeps and by which steps; it does nothing.
 
+pub mod jail;
 pub mod process;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::confine::Confinement;
@@ -47,12 +49,8 @@ impl Tier {
     pub fn describe(self, confinement: &Confinement, machine: Machine) -> Option<Description> {
         match self {
             Self::Process => Some(process::describe(confinement, machine)),
-            Self::Inline
-            | Self::Jail
-            | Self::Container
-            | Self::Gvisor
-            | Self::Microvm
-            | Self::Cluster => None,
+            Self::Jail => Some(jail::describe(confinement, machine)),
+            Self::Inline | Self::Container | Self::Gvisor | Self::Microvm | Self::Cluster => None,
         }
     }
 }
@@ -81,6 +79,8 @@ pub struct UnknownTier(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the machine")]
 pub struct Machine {
+    /// Landlock can lock files.
+    pub landlock: bool,
     /// Landlock can keep a program from signalling and tracing what is not its own (ABI 6).
     pub signal_scope: bool,
     /// The supervisor runs as root.
@@ -109,6 +109,26 @@ pub enum Step {
     Environment(Vec<String>),
     /// Start the process that keeps the tree together and outlives the supervisor.
     Keeper,
+    /// Give it namespaces for users, mounts, processes, IPC, names and cgroups.
+    Namespaces,
+    /// Give it a network namespace with nothing in it.
+    NoNetwork,
+    /// Make a root with the system's folders to read, and private folders for the rest.
+    NewRoot,
+    /// Show this folder, to be written.
+    Writable(PathBuf),
+    /// Show this file or folder, to be read.
+    Readable(PathBuf),
+    /// Show something empty in place of this.
+    Hide(PathBuf),
+    /// Keep this from being written, renamed or removed.
+    Protect(PathBuf),
+    /// Give up every capability.
+    DropCapabilities,
+    /// Lock files, signals and abstract sockets a second time.
+    Landlock,
+    /// Filter system calls.
+    Filter,
     /// Set a resource limit.
     Rlimit(&'static str, u64),
     /// Let the user have this many processes more than there are now.
@@ -139,6 +159,18 @@ impl fmt::Display for Step {
             Self::Scratch => f.write_str("make a private scratch folder for HOME and TMPDIR"),
             Self::Environment(names) => write!(f, "build the environment: {}", names.join(" ")),
             Self::Keeper => f.write_str("start the keeper, which ends the tree even if we die"),
+            Self::Namespaces => f.write_str("make namespaces: user mount pid ipc uts cgroup"),
+            Self::NoNetwork => f.write_str("make a network namespace with nothing in it"),
+            Self::NewRoot => {
+                f.write_str("make a root: system folders to read, private /tmp /dev /proc")
+            }
+            Self::Writable(path) => write!(f, "show {path:?}, to be written"),
+            Self::Readable(path) => write!(f, "show {path:?}, to be read"),
+            Self::Hide(path) => write!(f, "show something empty in place of {path:?}"),
+            Self::Protect(path) => write!(f, "protect {path:?}"),
+            Self::DropCapabilities => f.write_str("drop every capability"),
+            Self::Landlock => f.write_str("lock files, signals and abstract sockets (Landlock)"),
+            Self::Filter => f.write_str("filter system calls (seccomp)"),
             Self::Rlimit(name, value) => write!(f, "limit {name} to {value}"),
             Self::ProcessCeiling(most) => {
                 write!(f, "limit the user's processes to those there are now and {most} more")

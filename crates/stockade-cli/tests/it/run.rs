@@ -37,7 +37,7 @@ fn every_way_to_end_has_its_exit_status() {
         (&["--net", "none", "--", "true"], 125),
         (&["--write", ".", "--", "true"], 125),
         (&["--read", ".", "--", "true"], 125),
-        (&["--tier", "jail", "--", "true"], 125),
+        (&["--tier", "container", "--", "true"], 125),
         (&["--", "rm", "-rf", "."], 126),
         (&["--", "cat", "/etc/passwd"], 126),
         (&["--", "no-such-program"], 127),

@@ -2,11 +2,11 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Cleared, complaint};
 use crate::call::{Argv, Tool, ToolCall};
-use crate::confine::Confinement;
+use crate::confine::{Confinement, Files};
 use crate::inspect::{
     Command, Finding, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
 };
@@ -152,6 +152,27 @@ impl Examiner {
             limits,
             environment: environment(&self.policy),
             require: self.policy.require.clone(),
+            files: self.files(),
+            network: self.policy.network,
+        }
+    }
+
+    /// The policy's paths as they are here: beneath the root unless they are absolute.
+    fn files(&self) -> Files {
+        let root = self.root.path();
+        let placed = |paths: &[PathBuf]| {
+            let place = |path: &PathBuf| {
+                if path == Path::new(".") { root.to_owned() } else { root.join(path) }
+            };
+            paths.iter().map(place).collect()
+        };
+        let policy = &self.policy.files;
+        Files {
+            root: root.to_owned(),
+            write: placed(&policy.write),
+            read: placed(&policy.read),
+            hide: placed(&policy.hide),
+            protect: placed(&policy.protect),
         }
     }
 }
@@ -170,7 +191,16 @@ fn clear(
     let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
     let opened = view.cwd().try_clone_to_owned();
     let cwd = opened.map_err(|error| Failure::new("open the working folder", error.to_string()))?;
-    Ok(Cleared { call: call.id.clone(), argv, stdin, program: program.handle, script, cwd })
+    Ok(Cleared {
+        call: call.id.clone(),
+        argv,
+        stdin,
+        program: program.handle,
+        script,
+        cwd,
+        program_path: program.real,
+        cwd_path: view.cwd_path().to_owned(),
+    })
 }
 
 fn words_of(command: &Command<'_>) -> Vec<OsString> {

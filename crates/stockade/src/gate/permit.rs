@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use crate::call::{Argv, CallId};
 use crate::confine::Confinement;
@@ -90,6 +91,9 @@ pub(crate) struct Cleared {
     /// For a script, the path by which its interpreter has to find it.
     pub(crate) script: Option<CString>,
     pub(crate) cwd: OwnedFd,
+    /// The real paths of the program and of the folder, by which a box shows them.
+    pub(crate) program_path: PathBuf,
+    pub(crate) cwd_path: PathBuf,
 }
 
 impl Permit {

@@ -137,7 +137,7 @@ fn finding(hazard: &Hazard, command: &Command<'_>) -> Finding {
             hazard.instead.as_deref().unwrap_or_else(|| alternative(hazard.kind)).to_owned(),
         ),
         listed: None,
-        weight: if hazard.kind == HazardKind::FindAction { Weight::Strict } else { Weight::Always },
+        weight: if hazard.kind == HazardKind::FindAction { Weight::Strict } else { Weight::Boxed },
     }
 }
 
@@ -169,7 +169,7 @@ fn unknown_interpreter(command: &Command<'_>, settings: &Settings) -> Option<Fin
         argument: Some(argument),
         instead: Some(alternative(HazardKind::InlineCode).to_owned()),
         listed: None,
-        weight: Weight::Always,
+        weight: Weight::Boxed,
     })
 }
 

@@ -33,6 +33,8 @@ impl Finding {
 pub enum Weight {
     /// Refused in every profile.
     Always,
+    /// Refused unless the profile is `contained` and the tier is a box that contains it.
+    Boxed,
     /// Refused in the `strict` profile, noted in the others.
     Strict,
 }

@@ -75,7 +75,7 @@ pub(super) fn entered(commands: &[Command<'_>], view: &View<'_>) -> Result<Vec<O
             argument: None,
             instead: Some("name fewer folders in one call".to_owned()),
             listed: None,
-            weight: Weight::Always,
+            weight: Weight::Boxed,
         });
     }
     Ok(folders)
@@ -145,7 +145,7 @@ fn judge(
         argument: Some(argument),
         instead: Some("name a path beneath the project root".to_owned()),
         listed: None,
-        weight: Weight::Always,
+        weight: Weight::Boxed,
     })
 }
 

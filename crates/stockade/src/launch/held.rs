@@ -10,7 +10,7 @@ use super::scratch::Scratch;
 use super::watch::{End, Watch};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::limits::{ByteCount, LimitHit};
+use crate::limits::{ByteCount, LimitHit, Limits};
 use crate::outcome::{Exit, Failure, Outcome, Usage, chain};
 use crate::tier::Tier;
 use crate::tier::process::{CORE_BYTES, cpu_seconds};
@@ -64,7 +64,7 @@ impl Held {
             self.dies_at_once && *limit != LimitHit::Processes && matches!(exit, Exit::Code(_))
         };
         let limit = watched.limit.filter(|limit| !beaten(limit));
-        let limit = limit.or_else(|| limit_by_signal(exit, program_cpu, &confinement));
+        let limit = limit.or_else(|| limit_by_signal(exit, program_cpu, &confinement.limits));
         Outcome {
             exit,
             limit,
@@ -95,15 +95,10 @@ fn exit_of(status: stockade_linux::Status) -> Exit {
 /// A limit that the kernel enforced by signal. For processor time the figures have to match: what
 /// the program itself has used, for that is what the kernel counts. A file that grew too large
 /// leaves nothing but the signal.
-fn limit_by_signal(
-    exit: Exit,
-    program_cpu: Duration,
-    confinement: &Confinement,
-) -> Option<LimitHit> {
+fn limit_by_signal(exit: Exit, program_cpu: Duration, limits: &Limits) -> Option<LimitHit> {
     const SIGKILL: i32 = 9;
     const SIGXCPU: i32 = 24;
     const SIGXFSZ: i32 = 25;
-    let limits = &confinement.limits;
     let allowed = limits.cpu.map(|cpu| Duration::from_secs(cpu_seconds(cpu)));
     // The kernel counts this limit by whole clock ticks, each charged to whoever runs when it comes,
     // also while a hypervisor runs another machine: the exact figure was seen a seventh below it.
@@ -176,18 +171,12 @@ pub(super) fn not_started(error: StartError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
 
     #[test]
     fn a_cpu_limit_is_believed_by_figures_that_come_near_it() {
         let limits = Limits { cpu: Some(Duration::from_secs(1)), ..Limits::EXEC };
-        let confinement = Confinement {
-            limits,
-            environment: Vec::new(),
-            require: std::collections::BTreeMap::new(),
-        };
         let hit = |signal, millis| {
-            limit_by_signal(Exit::Signal(signal), Duration::from_millis(millis), &confinement)
+            limit_by_signal(Exit::Signal(signal), Duration::from_millis(millis), &limits)
         };
         // As seen on a busy machine, and by a program that sends itself the signal.
         assert_eq!((hit(24, 860), hit(24, 10)), (Some(LimitHit::Cpu), None));

@@ -51,6 +51,11 @@ pub(super) struct BoxTable {
     pub(super) tier: Text,
     pub(super) env: Names,
     pub(super) require: Names,
+    pub(super) write: Names,
+    pub(super) read: Names,
+    pub(super) hide: Names,
+    pub(super) protect: Names,
+    pub(super) net: Text,
 }
 
 /// `[limits]`: sizes and times as text; `none` for no limit on cpu, memory and file size.

@@ -2,24 +2,18 @@
 //!
 //! A file that does not load is an error, never a default.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags};
 use toml::Spanned;
 
-use super::file::{ExecTable, LimitsTable, Names, PolicyFile, Text};
-use super::{Policy, Profile, Variable};
-use crate::guarantee::{Guarantee, Kept};
+use super::file::{BoxTable, ExecTable, Names};
+use super::source::{Source, plain};
+use super::{Policy, Profile};
+use crate::confine::Network;
 use crate::journal::Durability;
-use crate::limits::{ByteCount, Limits, parse_duration};
+use crate::limits::parse_duration;
 use crate::tier::Tier;
-
-/// A policy file is text for a person; a larger one is a mistake.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Where policy is looked for, the most trusted last but for the project, which is not trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,41 +112,7 @@ pub enum LoadError {
     },
 }
 
-struct Source {
-    path: PathBuf,
-    text: String,
-}
-
 impl Source {
-    fn read(path: &Path) -> Result<Option<Self>, LoadError> {
-        let fail = |source: std::io::Error| LoadError::Read { path: path.to_owned(), source };
-        // A FIFO must not hang us, and a device is no policy.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let handle = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
-            Ok(handle) => handle,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
-            Err(errno) => return Err(fail(errno.into())),
-        };
-        let stat = rustix::fs::fstat(&handle).map_err(|errno| fail(errno.into()))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(fail(std::io::Error::other("it is not a regular file")));
-        }
-        let mut text = String::new();
-        let mut reader = std::fs::File::from(handle).take(FILE_BYTES_MAX.saturating_add(1));
-        reader.read_to_string(&mut text).map_err(fail)?;
-        if u64::try_from(text.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
-            return Err(fail(std::io::Error::other("it is larger than 1 MiB")));
-        }
-        Ok(Some(Self { path: path.to_owned(), text }))
-    }
-
-    fn parse(&self) -> Result<PolicyFile, LoadError> {
-        toml::from_str(&self.text).map_err(|error| LoadError::Syntax {
-            path: self.path.clone(),
-            message: error.to_string().trim_end().to_owned(),
-        })
-    }
-
     /// A trusted file: each key it has replaces what was there.
     fn apply(&self, policy: &mut Policy) -> Result<(), LoadError> {
         let file = self.parse()?;
@@ -170,6 +130,7 @@ impl Source {
         if let Some(names) = &file.boxed.require {
             policy.require = self.guarantees(names)?;
         }
+        self.apply_box(&file.boxed, policy)?;
         policy.limits = self.limits(&file.limits, &policy.limits)?;
         let window = match &file.journal.window {
             Some(text) => {
@@ -182,6 +143,28 @@ impl Source {
             (None, Some(window), Durability::Batched { .. }) => Durability::Batched { window },
             (None, _, kept) => kept,
         };
+        Ok(())
+    }
+
+    fn apply_box(&self, boxed: &BoxTable, policy: &mut Policy) -> Result<(), LoadError> {
+        let files = &mut policy.files;
+        for (names, paths) in [
+            (&boxed.write, &mut files.write),
+            (&boxed.read, &mut files.read),
+            (&boxed.hide, &mut files.hide),
+            (&boxed.protect, &mut files.protect),
+        ] {
+            if let Some(names) = names {
+                *paths = self.box_paths(names)?;
+            }
+        }
+        if let Some(net) = &boxed.net {
+            policy.network = self.value(net, |text| match text {
+                "none" => Ok(Network::None),
+                "host" => Ok(Network::Host),
+                _ => Err(format!("{text:?} is no network: none or host")),
+            })?;
+        }
         Ok(())
     }
 
@@ -220,6 +203,7 @@ impl Source {
         let strict = |text: &Spanned<String>| text.get_ref() == "strict";
         let profile = file.exec.profile.as_ref().filter(|text| !strict(text));
         let list = |names: &Names| names.as_ref().map(Spanned::span);
+        let net = file.boxed.net.as_ref().filter(|text| text.get_ref() != "none");
         let loosening = [
             ("exec.profile", profile.map(Spanned::span)),
             ("exec.folders", list(&file.exec.folders)),
@@ -228,6 +212,9 @@ impl Source {
             ("exec.data", list(&file.exec.data)),
             ("box.tier", file.boxed.tier.as_ref().map(Spanned::span)),
             ("box.env", list(&file.boxed.env)),
+            ("box.write", list(&file.boxed.write)),
+            ("box.read", list(&file.boxed.read)),
+            ("box.net", net.map(Spanned::span)),
             ("journal.durability", file.journal.durability.as_ref().map(Spanned::span)),
             ("journal.window", file.journal.window.as_ref().map(Spanned::span)),
             ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
@@ -253,6 +240,15 @@ impl Source {
             let wanted = plain(names);
             only.retain(|name| wanted.contains(name));
         }
+        if let Some(names) = &file.boxed.hide {
+            policy.files.hide.extend(self.box_paths(names)?);
+        }
+        if let Some(names) = &file.boxed.protect {
+            policy.files.protect.extend(self.box_paths(names)?);
+        }
+        if file.boxed.net.is_some() {
+            policy.network = Network::None;
+        }
         if let Some(names) = &file.boxed.require {
             for (guarantee, kept) in self.guarantees(names)? {
                 let required = policy.require.entry(guarantee).or_insert(kept);
@@ -263,127 +259,4 @@ impl Source {
         policy.limits = policy.limits.strictest(&asked);
         Ok(())
     }
-
-    fn limits(&self, table: &LimitsTable, base: &Limits) -> Result<Limits, LoadError> {
-        let mut limits = base.clone();
-        let duration = |text: &str| parse_duration(text).map_err(|error| error.to_string());
-        let size = |text: &str| ByteCount::from_str(text).map_err(|error| error.to_string());
-        if let Some(text) = &table.wall {
-            limits.wall = self.value(text, duration)?;
-        }
-        if let Some(text) = &table.output {
-            limits.output = self.value(text, size)?;
-        }
-        if let Some(text) = &table.flood {
-            limits.flood = self.value(text, size)?;
-        }
-        limits.cpu = self.optional(&table.cpu, limits.cpu, duration)?;
-        limits.memory = self.optional(&table.memory, limits.memory, size)?;
-        limits.file_size = self.optional(&table.file_size, limits.file_size, size)?;
-        if let Some(none) = table.processes.as_ref().filter(|most| *most.get_ref() == 0) {
-            let message = "a program is a process: at least 1".to_owned();
-            let line = self.line(&none.span());
-            return Err(LoadError::Value { path: self.path.clone(), line, message });
-        }
-        limits.processes = table.processes.as_ref().map(|n| *n.get_ref()).or(limits.processes);
-        limits.open_files = table.open_files.as_ref().map_or(limits.open_files, |n| *n.get_ref());
-        Ok(limits)
-    }
-
-    fn optional<T>(
-        &self,
-        text: &Text,
-        kept: Option<T>,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, LoadError> {
-        match text {
-            None => Ok(kept),
-            Some(text) if text.get_ref() == "none" => Ok(None),
-            Some(text) => self.value(text, parse).map(Some),
-        }
-    }
-
-    fn durability(
-        &self,
-        text: &Spanned<String>,
-        window: Option<std::time::Duration>,
-    ) -> Result<Durability, LoadError> {
-        self.value(text, |text| match text {
-            "each" => Ok(Durability::Each),
-            "batched" => {
-                Ok(window.map_or_else(Durability::default, |window| Durability::Batched { window }))
-            }
-            _ => Err(format!("{text:?} is no durability: each or batched")),
-        })
-    }
-
-    /// Remembers where denied names are written, for the messages of refusals.
-    fn note_sources(&self, names: &Spanned<Vec<Spanned<String>>>, policy: &mut Policy) {
-        for name in names.get_ref() {
-            let place = format!("{}:{}", self.path.display(), self.line(&name.span()));
-            policy.sources.insert(name.get_ref().clone(), place);
-        }
-    }
-
-    fn variables(&self, names: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Variable>, LoadError> {
-        let parse = |text: &str| {
-            Variable::parse(text).ok_or_else(|| format!("{text:?} is neither NAME nor NAME=VALUE"))
-        };
-        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
-    }
-
-    /// Reads `writes` (kept fully) and `writes:partial`.
-    fn guarantees(
-        &self,
-        names: &Spanned<Vec<Spanned<String>>>,
-    ) -> Result<BTreeMap<Guarantee, Kept>, LoadError> {
-        let known = || Guarantee::ALL.map(Guarantee::name).join(", ");
-        let parse = |text: &str| {
-            let (name, kept) = match text.split_once(':') {
-                None => (text, Some(Kept::Full)),
-                Some((name, level)) => {
-                    let levels = [Kept::Full, Kept::Partial, Kept::Detected];
-                    (name, levels.into_iter().find(|kept| kept.name() == level))
-                }
-            };
-            let guarantee = Guarantee::named(name)
-                .ok_or_else(|| format!("{name:?} is no guarantee: {}", known()))?;
-            let kept = kept.ok_or_else(|| {
-                format!("{text:?}: write full, partial or detected after the colon")
-            })?;
-            Ok((guarantee, kept))
-        };
-        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
-    }
-
-    fn path(&self, text: &Spanned<String>) -> Result<PathBuf, LoadError> {
-        self.value(text, |text| match text.strip_prefix("~/") {
-            Some(rest) => std::env::home_dir()
-                .map(|home| home.join(rest))
-                .ok_or_else(|| format!("{text:?} needs a home folder, and there is none")),
-            None if text.starts_with('/') => Ok(PathBuf::from(text)),
-            None => Err(format!("{text:?} is neither absolute nor below ~/")),
-        })
-    }
-
-    fn value<T>(
-        &self,
-        text: &Spanned<String>,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<T, LoadError> {
-        parse(text.get_ref()).map_err(|message| LoadError::Value {
-            path: self.path.clone(),
-            line: self.line(&text.span()),
-            message,
-        })
-    }
-
-    fn line(&self, span: &Range<usize>) -> usize {
-        let before = self.text.as_bytes().get(..span.start).unwrap_or_default();
-        before.split(|byte| *byte == b'\n').count()
-    }
-}
-
-fn plain(names: &Spanned<Vec<Spanned<String>>>) -> BTreeSet<String> {
-    names.get_ref().iter().map(|name| name.get_ref().clone()).collect()
 }

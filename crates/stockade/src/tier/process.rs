@@ -30,7 +30,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
         Step::Environment(names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect()),
         Step::Keeper,
     ];
-    steps.extend(rlimits(limits));
+    steps.extend(rlimit_steps(limits));
     steps.extend(limits.processes.map(Step::ProcessCeiling));
     steps.extend(limits.processes.map(Step::CountProcesses));
     steps.push(Step::NoNewPrivileges);
@@ -38,17 +38,19 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
         steps.push(Step::SignalScope);
         steps.extend(machine.is_root.then_some(Step::DropCapabilitiesToLook));
     }
-    steps.extend([
-        Step::CloseDescriptors,
-        Step::Exec,
-        Step::Deadline(limits.wall),
-        Step::Capture(limits.output.get()),
-        Step::CleanUp,
-    ]);
+    steps.extend([Step::CloseDescriptors, Step::Exec]);
+    steps.extend(capture_steps(limits));
+    steps.push(Step::CleanUp);
     steps
 }
 
-fn rlimits(limits: &Limits) -> impl Iterator<Item = Step> {
+/// The deadline and the cap on output.
+pub(super) fn capture_steps(limits: &Limits) -> [Step; 2] {
+    [Step::Deadline(limits.wall), Step::Capture(limits.output.get())]
+}
+
+/// The limits that the kernel holds for each process.
+pub(super) fn rlimit_steps(limits: &Limits) -> impl Iterator<Item = Step> + use<> {
     let cpu = limits.cpu.map(|cpu| Step::Rlimit("cpu seconds", cpu_seconds(cpu)));
     let memory = limits.memory.map(ByteCount::get).map(|most| Step::Rlimit("address space", most));
     let file = limits.file_size.map(ByteCount::get).map(|most| Step::Rlimit("file size", most));

@@ -14,6 +14,7 @@ use stockade::tier::{Machine, Tier};
 use crate::project::Project;
 
 const SCOPED: Machine = Machine {
+    landlock: true,
     signal_scope: true,
     is_root: false,
     supervisor_hidden: false,
@@ -187,7 +188,7 @@ fn a_guarantee_that_is_kept_in_part_fails_unless_a_part_will_do() {
 
 #[test]
 fn a_tier_that_is_not_there_fails_cleanly() {
-    for tier in [Tier::Jail, Tier::Inline, Tier::Container, Tier::Gvisor, Tier::Microvm] {
+    for tier in [Tier::Inline, Tier::Container, Tier::Gvisor, Tier::Microvm] {
         let project = Project::new();
         let policy = Policy { tier, ..Policy::shipped() };
         let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();

@@ -10,6 +10,7 @@ mod cost;
 mod environment;
 mod faults;
 mod helper;
+mod jail;
 mod journal;
 mod limits;
 mod output;

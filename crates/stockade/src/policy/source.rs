@@ -1,0 +1,199 @@
+//! One policy file: read with care, its values turned into types, each complaint with its line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use toml::Spanned;
+
+use super::file::{LimitsTable, PolicyFile, Text};
+use super::{LoadError, Policy, Variable};
+use crate::guarantee::{Guarantee, Kept};
+use crate::journal::Durability;
+use crate::limits::{ByteCount, Limits, parse_duration};
+
+/// A policy file is text for a person; a larger one is a mistake.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A file that was read, and not yet understood.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+impl Source {
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, LoadError> {
+        let fail = |source: std::io::Error| LoadError::Read { path: path.to_owned(), source };
+        // A FIFO must not hang us, and a device is no policy.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let handle = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(fail(errno.into())),
+        };
+        let stat = rustix::fs::fstat(&handle).map_err(|errno| fail(errno.into()))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(fail(std::io::Error::other("it is not a regular file")));
+        }
+        let mut text = String::new();
+        let mut reader = std::fs::File::from(handle).take(FILE_BYTES_MAX.saturating_add(1));
+        reader.read_to_string(&mut text).map_err(fail)?;
+        if u64::try_from(text.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
+            return Err(fail(std::io::Error::other("it is larger than 1 MiB")));
+        }
+        Ok(Some(Self { path: path.to_owned(), text }))
+    }
+
+    pub(super) fn parse(&self) -> Result<PolicyFile, LoadError> {
+        toml::from_str(&self.text).map_err(|error| LoadError::Syntax {
+            path: self.path.clone(),
+            message: error.to_string().trim_end().to_owned(),
+        })
+    }
+
+    /// Paths of a box: beneath the root, below `~/`, or absolute.
+    pub(super) fn box_paths(
+        &self,
+        names: &Spanned<Vec<Spanned<String>>>,
+    ) -> Result<Vec<PathBuf>, LoadError> {
+        let climbs = |text: &str| text.split('/').any(|part| part == "..");
+        let path = |name: &Spanned<String>| match name.get_ref().as_str() {
+            text if text.starts_with('/') || text.starts_with("~/") => self.path(name),
+            text if text.is_empty() || climbs(text) => self.value(name, |text| {
+                Err(format!("{text:?} is not a path beneath the project root"))
+            }),
+            text => Ok(PathBuf::from(text)),
+        };
+        names.get_ref().iter().map(path).collect()
+    }
+
+    pub(super) fn limits(&self, table: &LimitsTable, base: &Limits) -> Result<Limits, LoadError> {
+        let mut limits = base.clone();
+        let duration = |text: &str| parse_duration(text).map_err(|error| error.to_string());
+        let size = |text: &str| ByteCount::from_str(text).map_err(|error| error.to_string());
+        if let Some(text) = &table.wall {
+            limits.wall = self.value(text, duration)?;
+        }
+        if let Some(text) = &table.output {
+            limits.output = self.value(text, size)?;
+        }
+        if let Some(text) = &table.flood {
+            limits.flood = self.value(text, size)?;
+        }
+        limits.cpu = self.optional(&table.cpu, limits.cpu, duration)?;
+        limits.memory = self.optional(&table.memory, limits.memory, size)?;
+        limits.file_size = self.optional(&table.file_size, limits.file_size, size)?;
+        if let Some(none) = table.processes.as_ref().filter(|most| *most.get_ref() == 0) {
+            let message = "a program is a process: at least 1".to_owned();
+            let line = self.line(&none.span());
+            return Err(LoadError::Value { path: self.path.clone(), line, message });
+        }
+        limits.processes = table.processes.as_ref().map(|n| *n.get_ref()).or(limits.processes);
+        limits.open_files = table.open_files.as_ref().map_or(limits.open_files, |n| *n.get_ref());
+        Ok(limits)
+    }
+
+    fn optional<T>(
+        &self,
+        text: &Text,
+        kept: Option<T>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, LoadError> {
+        match text {
+            None => Ok(kept),
+            Some(text) if text.get_ref() == "none" => Ok(None),
+            Some(text) => self.value(text, parse).map(Some),
+        }
+    }
+
+    pub(super) fn durability(
+        &self,
+        text: &Spanned<String>,
+        window: Option<std::time::Duration>,
+    ) -> Result<Durability, LoadError> {
+        self.value(text, |text| match text {
+            "each" => Ok(Durability::Each),
+            "batched" => {
+                Ok(window.map_or_else(Durability::default, |window| Durability::Batched { window }))
+            }
+            _ => Err(format!("{text:?} is no durability: each or batched")),
+        })
+    }
+
+    /// Remembers where denied names are written, for the messages of refusals.
+    pub(super) fn note_sources(&self, names: &Spanned<Vec<Spanned<String>>>, policy: &mut Policy) {
+        for name in names.get_ref() {
+            let place = format!("{}:{}", self.path.display(), self.line(&name.span()));
+            policy.sources.insert(name.get_ref().clone(), place);
+        }
+    }
+
+    pub(super) fn variables(
+        &self,
+        names: &Spanned<Vec<Spanned<String>>>,
+    ) -> Result<Vec<Variable>, LoadError> {
+        let parse = |text: &str| {
+            Variable::parse(text).ok_or_else(|| format!("{text:?} is neither NAME nor NAME=VALUE"))
+        };
+        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
+    }
+
+    /// Reads `writes` (kept fully) and `writes:partial`.
+    pub(super) fn guarantees(
+        &self,
+        names: &Spanned<Vec<Spanned<String>>>,
+    ) -> Result<BTreeMap<Guarantee, Kept>, LoadError> {
+        let known = || Guarantee::ALL.map(Guarantee::name).join(", ");
+        let parse = |text: &str| {
+            let (name, kept) = match text.split_once(':') {
+                None => (text, Some(Kept::Full)),
+                Some((name, level)) => {
+                    let levels = [Kept::Full, Kept::Partial, Kept::Detected];
+                    (name, levels.into_iter().find(|kept| kept.name() == level))
+                }
+            };
+            let guarantee = Guarantee::named(name)
+                .ok_or_else(|| format!("{name:?} is no guarantee: {}", known()))?;
+            let kept = kept.ok_or_else(|| {
+                format!("{text:?}: write full, partial or detected after the colon")
+            })?;
+            Ok((guarantee, kept))
+        };
+        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
+    }
+
+    pub(super) fn path(&self, text: &Spanned<String>) -> Result<PathBuf, LoadError> {
+        self.value(text, |text| match text.strip_prefix("~/") {
+            Some(rest) => std::env::home_dir()
+                .map(|home| home.join(rest))
+                .ok_or_else(|| format!("{text:?} needs a home folder, and there is none")),
+            None if text.starts_with('/') => Ok(PathBuf::from(text)),
+            None => Err(format!("{text:?} is neither absolute nor below ~/")),
+        })
+    }
+
+    pub(super) fn value<T>(
+        &self,
+        text: &Spanned<String>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, LoadError> {
+        parse(text.get_ref()).map_err(|message| LoadError::Value {
+            path: self.path.clone(),
+            line: self.line(&text.span()),
+            message,
+        })
+    }
+
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        let before = self.text.as_bytes().get(..span.start).unwrap_or_default();
+        before.split(|byte| *byte == b'\n').count()
+    }
+}
+
+/// The names without their places.
+pub(super) fn plain(names: &Spanned<Vec<Spanned<String>>>) -> BTreeSet<String> {
+    names.get_ref().iter().map(|name| name.get_ref().clone()).collect()
+}

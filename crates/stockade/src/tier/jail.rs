@@ -1,0 +1,71 @@
+//! The `jail` tier, described: a box of namespaces with a root of its own, Landlock and a filter
+//! of system calls. It keeps files and the network; the kernel is shared.
+
+use super::process::{capture_steps, rlimit_steps};
+use super::{Description, Machine, Step};
+use crate::confine::{Confinement, Network};
+use crate::guarantee::{Enforced, Guarantee};
+
+/// Which steps this tier takes under this confinement, and what they keep.
+pub fn describe(confinement: &Confinement, machine: Machine) -> Description {
+    let enforced = |guarantee| enforced(guarantee, confinement, machine);
+    Description {
+        steps: steps(confinement, machine),
+        enforcement: Guarantee::ALL.into_iter().map(enforced).collect(),
+    }
+}
+
+fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
+    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
+    let names = names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect();
+    let mut steps = vec![Step::Environment(names), Step::Keeper, Step::Namespaces];
+    steps.extend((confinement.network == Network::None).then_some(Step::NoNetwork));
+    let files = &confinement.files;
+    steps.push(Step::NewRoot);
+    steps.extend(files.write.iter().cloned().map(Step::Writable));
+    steps.extend(files.read.iter().cloned().map(Step::Readable));
+    steps.extend(files.hide.iter().cloned().map(Step::Hide));
+    steps.extend(files.protect.iter().cloned().map(Step::Protect));
+    steps.extend(rlimit_steps(&confinement.limits));
+    steps.extend(confinement.limits.processes.map(Step::CountProcesses));
+    steps.extend([Step::DropCapabilities, Step::NoNewPrivileges]);
+    steps.extend(machine.landlock.then_some(Step::Landlock));
+    steps.extend([Step::Filter, Step::CloseDescriptors, Step::Exec]);
+    steps.extend(capture_steps(&confinement.limits));
+    steps
+}
+
+fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -> Enforced {
+    let files: &[&'static str] =
+        if machine.landlock { &["mount-namespace", "landlock"] } else { &["mount-namespace"] };
+    match guarantee {
+        Guarantee::Writes | Guarantee::Reads => Enforced::full(guarantee, files),
+        Guarantee::Protected => Enforced::partial(
+            guarantee,
+            &["mount-namespace"],
+            "protected paths that are there cannot be changed; those that are not can be made",
+        ),
+        Guarantee::Network if confinement.network == Network::None => {
+            Enforced::full(guarantee, &["network-namespace", "seccomp"])
+        }
+        Guarantee::Network => {
+            Enforced::none(guarantee, "the policy gives it the machine's network")
+        }
+        Guarantee::Processes => Enforced::full(guarantee, &["pid-namespace", "keeper"]),
+        Guarantee::Privileges => Enforced::full(
+            guarantee,
+            &["no_new_privs", "empty-capabilities", "seccomp", "user-namespace"],
+        ),
+        Guarantee::TreeLimits => Enforced::partial(
+            guarantee,
+            &["rlimits", "keeper-count"],
+            "memory is bounded for each process, not for the tree; processes are counted at intervals",
+        ),
+        Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
+        Guarantee::Output => Enforced::full(guarantee, &["capture-loop"]),
+        Guarantee::Environment => {
+            Enforced::full(guarantee, &["built-environment", "pid-namespace"])
+        }
+        Guarantee::Kernel => Enforced::none(guarantee, "the jail shares the machine's kernel"),
+    }
+}

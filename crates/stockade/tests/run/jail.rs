@@ -1,0 +1,227 @@
+//! The jail through the whole pipeline. Each attack has a control half that succeeds without it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stockade::Policy;
+use stockade::policy::Profile;
+use stockade::tier::Tier;
+
+use crate::support::{
+    Project, eventually, exec, has, kept, marked, marker, policy, skip, text, within,
+};
+
+/// The shipped policy in the jail, with changes.
+fn jailed(change: impl FnOnce(&mut Policy)) -> Policy {
+    policy(|policy| {
+        policy.tier = Tier::Jail;
+        change(policy);
+    })
+}
+
+/// A project for boxes, if this machine can make one.
+fn project() -> Option<Project> {
+    let project = Project::new();
+    let report = project.run_with(jailed(|_| {}), exec(&["true"]));
+    if report["failure"]["message"].as_str().is_some_and(|why| why.contains("namespace")) {
+        skip("userns", "user namespaces are forbidden here");
+        return None;
+    }
+    assert_eq!(report["ok"], true, "{report}");
+    Some(project)
+}
+
+/// What a script prints in the project without any box.
+fn control(project: &Project, script: &str) -> String {
+    project.script("control.sh", script);
+    let output = Command::new("sh").arg("control.sh").current_dir(project.root()).output().unwrap();
+    fs::remove_file(project.path("control.sh")).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn boxed(project: &Project, script: &str) -> Value {
+    project.sh(jailed(|_| {}), script, &[])
+}
+
+#[test]
+fn files_outside_are_neither_read_nor_written() {
+    let Some(project) = project() else { return };
+    let canary = project.beside("canary");
+    fs::write(&canary, "secret\n").unwrap();
+    let path = canary.display();
+    let attack =
+        format!("cat {path}; cat ../canary; cat /proc/self/root{path}; ls ..; echo x >> {path}\n");
+    let report = boxed(&project, &attack);
+    assert!(!text(&report, "stdout").contains("secret"), "{report}");
+    assert!(!text(&report, "stdout").contains("canary"), "{report}");
+    assert_eq!(fs::read_to_string(&canary).unwrap(), "secret\n");
+    assert_eq!((kept(&report, "writes"), kept(&report, "reads")), ("full", "full"));
+    assert!(control(&project, &attack).contains("secret"));
+    assert_eq!(fs::read_to_string(&canary).unwrap(), "secret\nx\n");
+}
+
+#[test]
+fn the_project_is_written_and_its_files_keep_their_owner() {
+    let Some(project) = project() else { return };
+    let report = boxed(&project, "echo made > made; mkdir -p a/b; echo deep > a/b/c; cat made\n");
+    assert_eq!(text(&report, "stdout"), "made\n", "{report}");
+    let owner = fs::metadata(project.root()).unwrap().uid();
+    for path in ["made", "a", "a/b/c"] {
+        assert_eq!(fs::metadata(project.path(path)).unwrap().uid(), owner, "{path}");
+    }
+}
+
+#[test]
+fn a_project_that_is_not_listed_as_writable_is_read_only() {
+    let Some(project) = project() else { return };
+    fs::create_dir(project.path("out")).unwrap();
+    let policy = jailed(|policy| policy.files.write = vec!["out".into()]);
+    let report = project.sh(policy, "echo x > out/x && echo one; echo x > y || echo two\n", &[]);
+    assert_eq!(text(&report, "stdout"), "one\ntwo\n", "{report}");
+}
+
+#[test]
+fn git_commits_while_its_hooks_and_configuration_cannot_be_changed() {
+    let Some(project) = project() else { return };
+    if !has("git") {
+        return;
+    }
+    let set_up = "git init -q . && git config user.email a@b && git config user.name c\n";
+    control(&project, set_up);
+    let config = fs::read_to_string(project.path(".git/config")).unwrap();
+    let attack = "echo '[alias]x=!id' >> .git/config && echo configured
+        echo id > .git/hooks/pre-commit && echo hooked
+        mv .git moved && echo moved; mv .git/hooks h && echo moved
+        ln -f /bin/true .git/config && echo linked; rm -rf .git/hooks 2>/dev/null && echo removed
+        true\n";
+    let commit = "echo x > file && git add file && git commit -qm one && git log --format=%s\n";
+    let report = boxed(&project, &format!("{commit}{attack}"));
+    assert_eq!(text(&report, "stdout"), "one\n", "{report}");
+    assert_eq!(fs::read_to_string(project.path(".git/config")).unwrap(), config);
+    assert_eq!(kept(&report, "protected"), "partial");
+    let told = control(&project, "git status --porcelain --untracked-files=no\n");
+    assert_eq!(told, "", "nothing of ours is left in the tree");
+    assert!(control(&project, attack).contains("configured\nhooked\nmoved"));
+}
+
+#[test]
+fn a_hidden_path_looks_empty_and_cannot_be_moved_aside() {
+    let Some(project) = project() else { return };
+    fs::create_dir(project.path("secrets")).unwrap();
+    fs::write(project.path("secrets/key"), "secret\n").unwrap();
+    fs::write(project.path("secrets/.env"), "secret\n").unwrap();
+    let attack = "cat secrets/.env secrets/key; mv secrets s2 && cat s2/.env\n";
+    let policy = jailed(|policy| policy.files.hide = vec!["secrets/.env".into()]);
+    let report = project.sh(policy, attack, &[]);
+    assert_eq!(text(&report, "stdout"), "secret\n", "the key only: {report}");
+    assert_eq!(control(&project, attack), "secret\nsecret\nsecret\n");
+}
+
+#[test]
+fn there_is_no_network() {
+    let Some(project) = project() else { return };
+    if !has("python3") {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!(
+        "import socket\ntry:\n    socket.create_connection(('127.0.0.1', {port}), 2)\n    \
+         print('connected')\nexcept OSError as error:\n    print('refused')\n"
+    );
+    let report = project.python(jailed(|_| {}), &script, &[]);
+    assert_eq!(text(&report, "stdout"), "refused\n", "{report}");
+    assert_eq!(kept(&report, "network"), "full");
+    let report = project.python(Policy::shipped(), &script, &[]);
+    assert_eq!(text(&report, "stdout"), "connected\n", "the process tier keeps none: {report}");
+    let host = jailed(|policy| policy.network = stockade::confine::Network::Host);
+    let report = project.python(host, &script, &[]);
+    assert_eq!(text(&report, "stdout"), "connected\n", "{report}");
+    assert_eq!(kept(&report, "network"), "none");
+}
+
+#[test]
+fn other_processes_are_not_seen_and_there_are_no_privileges() {
+    let Some(project) = project() else { return };
+    let own = std::process::id();
+    let script = format!(
+        "test -e /proc/{own}/comm && echo seen; kill -0 {own} 2>/dev/null && echo signalled
+         grep -E 'NoNewPrivs|^Seccomp:|CapEff|CapBnd' /proc/self/status | tr -d '\\t'\n"
+    );
+    let report = boxed(&project, &script);
+    let expected = "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n";
+    assert_eq!(text(&report, "stdout"), expected, "{report}");
+    assert!(control(&project, &script).starts_with("seen\nsignalled\n"));
+}
+
+#[test]
+fn temporary_folders_are_private_and_gone() {
+    let Some(project) = project() else { return };
+    let script = "echo x > /tmp/stockade-test-mine; echo y > $HOME/z; ls /tmp $HOME; ls -A / | tr '\\n' ' '\n";
+    let report = boxed(&project, script);
+    assert!(text(&report, "stdout").contains("stockade-test-mine"), "{report}");
+    assert!(!text(&report, "stdout").contains("home "), "no /home: {report}");
+    assert!(!std::path::Path::new("/tmp/stockade-test-mine").exists());
+}
+
+#[test]
+fn the_tree_is_ended_with_the_program_and_by_the_deadline() {
+    let Some(project) = project() else { return };
+    let mark = marker();
+    let script = format!("setsid sleep {mark} & sleep {mark} &\necho started\n");
+    let report = boxed(&project, &script);
+    assert_eq!(text(&report, "stdout"), "started\n", "{report}");
+    assert!(eventually(Duration::from_secs(2), || marked(&mark).is_empty()));
+    let slow = Policy { tier: Tier::Jail, ..within(Duration::from_millis(300)) };
+    let started = Instant::now();
+    let report =
+        project.sh(slow, &format!("trap '' TERM; setsid sleep {mark} & sleep {mark}\n"), &[]);
+    assert_eq!((&report["timed_out"], &report["exit_code"]), (&true.into(), &(-101).into()));
+    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(eventually(Duration::from_secs(2), || marked(&mark).is_empty()));
+}
+
+#[test]
+fn exit_codes_signals_and_output_are_as_in_the_process_tier() {
+    let Some(project) = project() else { return };
+    let report = boxed(&project, "echo out; echo err >&2; exit 7\n");
+    assert_eq!((&report["exit_code"], text(&report, "stderr")), (&7.into(), "err\n"));
+    let report = boxed(&project, "kill -9 $$\n");
+    assert_eq!((&report["signal"], &report["limit"]), (&9.into(), &Value::Null), "{report}");
+    let call = exec(&["cat"]).with_stdin(vec![b'x'; 1 << 20]);
+    let report = project.run_with(jailed(|_| {}), call);
+    assert_eq!(report["ok"], true, "{report}");
+    assert_eq!(report["tier"], "jail");
+}
+
+#[test]
+fn what_a_box_contains_is_not_refused_in_the_contained_profile() {
+    let Some(project) = project() else { return };
+    let contained = || jailed(|policy| policy.profile = Profile::Contained);
+    let report = project.run_with(
+        contained(),
+        exec(&["sh", "-c", "echo inline; cat /etc/hostname >/dev/null && echo read"]),
+    );
+    assert_eq!(text(&report, "stdout"), "inline\nread\n", "{report}");
+    let report = project.run_with(contained(), exec(&["cat", "/proc/self/status"]));
+    assert!(text(&report, "stdout").contains("NoNewPrivs:\t1"), "{report}");
+    // The denylist is the person's word, and strict is strict.
+    assert_eq!(project.run_with(contained(), exec(&["rm", "x"]))["denied"], true);
+    assert_eq!(project.run_with(jailed(|_| {}), exec(&["sh", "-c", "id"]))["denied"], true);
+    let process = policy(|policy| policy.profile = Profile::Contained);
+    assert_eq!(project.run_with(process, exec(&["sh", "-c", "id"]))["denied"], true);
+}
+
+#[test]
+fn a_box_that_cannot_be_made_is_a_failure_and_nothing_runs() {
+    let Some(project) = project() else { return };
+    project.script("mark.sh", "touch spawned\n");
+    let policy = jailed(|policy| policy.files.read = vec!["/no/such/folder".into()]);
+    let report = project.run_with(policy, exec(&["sh", "mark.sh"]));
+    assert_eq!(report["failure"]["guarantee"], "writes", "{report}");
+    assert!(report["failure"]["remedy"].is_string());
+    assert!(!project.path("spawned").exists());
+}
