@@ -4,6 +4,7 @@ pub(crate) mod pack;
 
 use std::ffi::{CStr, CString};
 
+use crate::cgroup::Cgroup;
 use crate::identity::Identity;
 use crate::landlock::Landlock;
 use crate::mounts::Mount;
@@ -33,6 +34,8 @@ pub struct Jail {
     pub landlock: Option<Landlock>,
     /// The filter of system calls.
     pub filter: Option<Filter>,
+    /// Limits for all processes together. What could not be limited is known before the start.
+    pub cgroup: Option<Cgroup>,
     /// Whether user namespaces can be made in the box, in which a program has capabilities again.
     pub nesting: Nesting,
 }
@@ -68,6 +71,7 @@ impl Jail {
             host_name: c"box".to_owned(),
             root: None,
             landlock: None,
+            cgroup: None,
             filter: Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden }),
             nesting: Nesting::Forbidden,
         }

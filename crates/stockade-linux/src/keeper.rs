@@ -10,6 +10,8 @@ mod apply;
 #[cfg(any(test, clippy))]
 mod cell;
 #[cfg(any(test, clippy))]
+mod cgroups;
+#[cfg(any(test, clippy))]
 mod child;
 #[cfg(any(test, clippy))]
 mod first;

@@ -38,6 +38,7 @@
 //! It needs Linux 5.11 and a mounted `/proc`; what is missing is a [`StartError`] with the step.
 
 mod blob;
+mod cgroup;
 mod control;
 mod dumpable;
 mod identity;
@@ -53,6 +54,7 @@ mod running;
 mod seccomp;
 mod start;
 
+pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, Controller};
 pub use dumpable::forbid_dumps;
 pub use identity::Identity;
 pub use jail::{Jail, Nesting, Network};

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
+use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
 use crate::keeper::wire::{Report, cause, kind};
 use crate::start::OurStreams;
@@ -21,6 +22,8 @@ pub struct Running {
     pid: Pid,
     pidfd: OwnedFd,
     result: Option<Result<Ended, KeeperLost>>,
+    // Dropped last: a cgroup can be removed once its processes are gone.
+    cgroup: Option<Cgroup>,
 }
 
 /// How a run ended. Nothing of it is left, survivors apart.
@@ -72,11 +75,23 @@ pub enum Cause {
 pub struct KeeperLost;
 
 impl Running {
-    pub(crate) fn new(line: Line, streams: OurStreams, pid: Pid, pidfd: OwnedFd) -> Self {
-        Self { line, streams, pid, pidfd, result: None }
+    pub(crate) fn new(
+        line: Line,
+        streams: OurStreams,
+        pid: Pid,
+        pidfd: OwnedFd,
+        cgroup: Option<Cgroup>,
+    ) -> Self {
+        Self { line, streams, pid, pidfd, result: None, cgroup }
     }
 
-    /// The program's process id, for reading `/proc`; not for signals, use [`Self::kill`].
+    /// The limits of the whole box, and what it has used of them.
+    pub fn cgroup(&self) -> Option<&Cgroup> {
+        self.cgroup.as_ref()
+    }
+
+    /// The id of the program, or of a box's first process, for reading `/proc`; not for signals,
+    /// use [`Self::kill`].
     pub fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }

@@ -122,9 +122,10 @@ fn launch(spec: Spec, jail: Option<Jail>) -> Result<Running, StartError> {
     }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
-    drop((theirs, spec, jail));
+    let cgroup = jail.and_then(|jail| jail.cgroup);
+    drop((theirs, spec));
     let (pid, pidfd) = hear_start(&line)?;
-    Ok(Running::new(line, ours, pid, pidfd))
+    Ok(Running::new(line, ours, pid, pidfd, cgroup))
 }
 
 /// The host's ends of the program's streams: non-blocking, close-on-exec.

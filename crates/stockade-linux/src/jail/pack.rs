@@ -76,6 +76,13 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
     };
     pack_root(jail, &mut plan, &mut blob, &mut others)?;
     pack_locks(jail, &mut plan, &mut blob, &mut others)?;
+    if let Some(cgroup) = &jail.cgroup {
+        plan.unified = cgroup.unified().map_or(NONE, |folder| others.add(Held::Callers(folder)));
+        plan.entrances = u32::try_from(others.next()).unwrap_or(NONE);
+        others.0.extend(cgroup.entrances().map(Held::Callers));
+        let after = u32::try_from(others.next()).unwrap_or(NONE);
+        plan.entrance_count = after.saturating_sub(plan.entrances);
+    }
     let bytes = blob.finish();
     plan.len = length(&bytes);
     if others.next() > DESCRIPTORS_MAX {

@@ -5,6 +5,7 @@
 
 use super::boxed::{new, option};
 use super::cell::Cell;
+use super::cgroups;
 use super::child::{clear_in_child, limit_in_child, place_streams_in_child};
 use super::ids;
 use super::job::Job;
@@ -21,9 +22,7 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
     let namespaces = cell.plan.namespaces;
     let has = |namespace| namespaces & namespace != 0;
     ids::map_in_child(cell).at(Step::MapIds)?;
-    if has(new::CGROUP) {
-        sys::spaces::unshare_cgroups().at(Step::CloneBox)?;
-    }
+    cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
     if has(new::UTS) && cell.plan.host_name != 0 {
         sys::spaces::set_host_name(cell.text(cell.plan.host_name)).at(Step::NameHost)?;
     }

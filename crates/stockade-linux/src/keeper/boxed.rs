@@ -71,6 +71,14 @@ pub(crate) struct Plan {
     pub(crate) filter: u64,
     /// How many they are; zero for no filter.
     pub(crate) filter_count: u64,
+    /// The number of the first descriptor of a file that enters a cgroup.
+    pub(crate) entrances: u32,
+    /// How many of those files there are.
+    pub(crate) entrance_count: u32,
+    /// The number of the descriptor of a cgroup of version 2 to be cloned into, or [`NONE`].
+    pub(crate) unified: u32,
+    /// Always zero.
+    pub(crate) padding: u32,
     /// The number of the Landlock ruleset's descriptor, or [`NONE`].
     pub(crate) ruleset: u32,
     /// The number of the descriptor at which the program waits before it is executed, or [`NONE`].
@@ -112,6 +120,10 @@ impl Plan {
             rule_count: 0,
             filter: 0,
             filter_count: 0,
+            entrances: NONE,
+            entrance_count: 0,
+            unified: NONE,
+            padding: 0,
             ruleset: NONE,
             gate: NONE,
             fail_at: 0,
@@ -193,5 +205,5 @@ unsafe impl Plain for Op {}
 unsafe impl Plain for Rule {}
 
 const _: () = assert!(size_of::<Rule>() == 16);
-const _: () = assert!(size_of::<Plan>() == 8 * 4 + 15 * 8);
+const _: () = assert!(size_of::<Plan>() == 12 * 4 + 15 * 8);
 const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

@@ -6,8 +6,9 @@ use super::step::Step;
 use super::sys::{self, pr, spaces};
 use super::watch::{At, Failed};
 
-/// `CAP_SYS_ADMIN`, with which namespaces are made where others may not.
-const SYS_ADMIN: u64 = 1 << 21;
+/// `CAP_SYS_ADMIN`, with which namespaces are made where others may not, and `CAP_DAC_OVERRIDE`,
+/// with which a cgroup of root's is entered.
+const FOR_CLONING: u64 = 1 << 21 | 1 << 1;
 
 /// As root, becomes the user that the box has outside, so that no process of the box is ever
 /// root's and limits hold.
@@ -17,7 +18,7 @@ pub(crate) fn change_user(cell: &Cell) -> Result<(), Failed> {
         return Ok(());
     }
     spaces::become_user(uid, gid).at(Step::ChangeUser)?;
-    sys::locks::set_capabilities(SYS_ADMIN).at(Step::ChangeUser)
+    sys::locks::set_capabilities(FOR_CLONING).at(Step::ChangeUser)
 }
 
 /// As root, gives up what was kept for making namespaces.

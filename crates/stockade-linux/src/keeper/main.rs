@@ -11,6 +11,7 @@
 mod apply;
 mod boxed;
 mod cell;
+mod cgroups;
 mod child;
 mod first;
 mod ids;

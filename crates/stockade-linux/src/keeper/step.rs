@@ -59,6 +59,8 @@ steps! {
     CloneBox = "clone the first process into the namespaces of the box",
     /// First process: the user and group of the box.
     MapIds = "map the user and group of the box",
+    /// First process: its cgroups, and the namespace of them.
+    JoinCgroups = "join the cgroups of the box",
     /// First process: the host name.
     NameHost = "set the host name of the box",
     /// First process: the loopback interface.

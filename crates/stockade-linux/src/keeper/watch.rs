@@ -157,7 +157,13 @@ fn clone_box(job: &Job, cell: &mut Cell, nice: Option<isize>) -> Result<(Pid, Fd
     let verdict = sys::pipe().at(Step::CloneBox)?;
     sources::take_as_root(cell)?;
     ids::change_user(cell)?;
-    match sys::spaces::fork_into(namespaces, None).at(Step::CloneBox)? {
+    let unified = cell.fd(cell.plan.unified);
+    let forked = match sys::spaces::fork_into(namespaces, unified) {
+        // Refused, or a kernel without it; the first process then enters by itself.
+        Err(_) if unified.is_some() => sys::spaces::fork_into(namespaces, None),
+        other => other,
+    };
+    match forked.at(Step::CloneBox)? {
         Forked::Child => first::be_first_in_child(job, cell, verdict, nice),
         Forked::Parent(first) => {
             let [heard, failure] = verdict;

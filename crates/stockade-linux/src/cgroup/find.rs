@@ -1,0 +1,132 @@
+//! Where on this machine a controller can be used: the hierarchy, and a folder to make ours in.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::Controller;
+
+/// The version of a hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    /// One hierarchy for each controller.
+    One,
+    /// One for all.
+    Two,
+}
+
+/// A hierarchy and the folders that ours could be made in, the nearest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) version: Version,
+    pub(super) parents: Vec<PathBuf>,
+}
+
+/// The place for a controller on this machine.
+pub(super) fn place_of(controller: Controller) -> Result<Place, Errno> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| errno(&error));
+    place_in(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?, controller)
+        .ok_or(Errno::NODEV)
+}
+
+fn place_in(mountinfo: &str, membership: &str, controller: Controller) -> Option<Place> {
+    let name = controller.name();
+    let mounts = || mountinfo.lines().filter_map(Mounted::parse);
+    let first = mounts().find(|mount| mount.kind == "cgroup" && mount.has_option(name));
+    if let Some(mount) = first {
+        let own = path_in(membership, |names| names.split(',').any(|one| one == name))?;
+        // Beneath our own, so that a limit that we have ourselves holds too.
+        let parents = vec![mount.beneath(own)?];
+        return Some(Place { version: Version::One, parents });
+    }
+    let mount = mounts().find(|mount| mount.kind == "cgroup2")?;
+    let own = mount.beneath(path_in(membership, str::is_empty)?)?;
+    let within = |path: &&Path| path.starts_with(&mount.target);
+    let parents = own.ancestors().take_while(within).map(Path::to_owned).collect();
+    Some(Place { version: Version::Two, parents })
+}
+
+/// The path of this process in the hierarchy with these controllers, `cgroups(7)`.
+fn path_in(membership: &str, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
+    membership.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (names, path) = rest.split_once(':')?;
+        is_meant(names).then_some(path)
+    })
+}
+
+/// A line of mountinfo, as far as it matters here.
+struct Mounted<'a> {
+    root: &'a str,
+    target: PathBuf,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mounted<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (front, back) = line.split_once(" - ")?;
+        let mut front = front.split(' ').skip(3);
+        let (root, target) = (front.next()?, front.next()?);
+        let mut back = back.split(' ');
+        let (kind, _, options) = (back.next()?, back.next()?, back.next()?);
+        Some(Self { root, target: PathBuf::from(target), kind, options })
+    }
+
+    fn has_option(&self, name: &str) -> bool {
+        self.options.split(',').any(|option| option == name)
+    }
+
+    /// Where a path of the hierarchy is, seen through this mount.
+    fn beneath(&self, path: &str) -> Option<PathBuf> {
+        let inside = Path::new(path).strip_prefix(self.root).ok()?;
+        Some(self.target.join(inside))
+    }
+}
+
+/// The error number of an error of the system.
+pub(super) fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+30 25 0:26 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+31 25 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+32 25 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+    const MEMBERSHIP: &str = "4:memory:/a/b\n2:cpu,cpuacct:/\n0::/user.slice/x.scope\n";
+
+    fn place(controller: Controller) -> Option<(Version, Vec<String>)> {
+        let place = place_in(MOUNTS, MEMBERSHIP, controller)?;
+        let text = |path: PathBuf| path.to_str().unwrap().to_owned();
+        Some((place.version, place.parents.into_iter().map(text).collect()))
+    }
+
+    #[test]
+    fn a_controller_of_version_one_is_used_where_we_are() {
+        let memory = (Version::One, vec!["/sys/fs/cgroup/memory/a/b".to_owned()]);
+        assert_eq!(place(Controller::Memory), Some(memory));
+        let cpu = (Version::One, vec!["/sys/fs/cgroup/cpu,cpuacct/".to_owned()]);
+        assert_eq!(place(Controller::Cpu), Some(cpu));
+    }
+
+    #[test]
+    fn version_two_is_used_where_we_are_or_above() {
+        let (version, parents) = place(Controller::Tasks).unwrap();
+        let root = "/sys/fs/cgroup/unified";
+        let expected = ["/user.slice/x.scope", "/user.slice", ""].map(|own| format!("{root}{own}"));
+        assert_eq!((version, parents.as_slice()), (Version::Two, expected.as_slice()));
+    }
+
+    #[test]
+    fn no_hierarchy_is_no_place() {
+        assert_eq!(place_in("", MEMBERSHIP, Controller::Cpu), None);
+        assert_eq!(place_in(MOUNTS, "", Controller::Cpu), None);
+    }
+}
