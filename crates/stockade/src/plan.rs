@@ -6,7 +6,7 @@ use crate::confine::Confinement;
 use crate::gate::{Permit, Prepared};
 use crate::guarantee::{Enforced, Kept};
 use crate::outcome::Failure;
-use crate::tier::{Description, Machine, Tier};
+use crate::tier::{Description, Machine, Tier, jail};
 
 /// What will be done, before anything is done. Only a permit makes one, and it is used up:
 ///
@@ -87,6 +87,9 @@ pub fn describe(
             .remedy("use the tier process, and read in its enforcement what that does not keep")
     })?;
     let falls_short = |one: &&Enforced| {
+        if tier == Tier::Jail && one.guarantee == jail::SETTLED_AT_LAUNCH {
+            return false;
+        }
         confinement.require.get(&one.guarantee).is_some_and(|required| one.kept < *required)
     };
     let broken = description.enforcement.iter().find(falls_short);

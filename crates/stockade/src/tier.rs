@@ -123,6 +123,8 @@ pub enum Step {
     Hide(PathBuf),
     /// Keep this from being written, renamed or removed.
     Protect(PathBuf),
+    /// Limit memory and tasks of the whole tree, where there are cgroups.
+    Cgroup,
     /// Give up every capability.
     DropCapabilities,
     /// Lock files, signals and abstract sockets a second time.
@@ -168,6 +170,7 @@ impl fmt::Display for Step {
             Self::Readable(path) => write!(f, "show {path:?}, to be read"),
             Self::Hide(path) => write!(f, "show something empty in place of {path:?}"),
             Self::Protect(path) => write!(f, "protect {path:?}"),
+            Self::Cgroup => f.write_str("limit the whole tree by cgroups, where there are any"),
             Self::DropCapabilities => f.write_str("drop every capability"),
             Self::Landlock => f.write_str("lock files, signals and abstract sockets (Landlock)"),
             Self::Filter => f.write_str("filter system calls (seccomp)"),

@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
-use stockade_linux::{Rlimits, StartError};
+use stockade_linux::{CgroupUsage, Rlimits, StartError};
 
 use super::scratch::Scratch;
 use super::watch::{End, Watch};
@@ -45,11 +45,13 @@ impl Held {
                 if ended.survivors > 0 {
                     lose(&mut enforcement, "some processes could not be killed");
                 }
+                let tree = watched.tree.unwrap_or_default();
+                let processes = tree.tasks_peak.and_then(|peak| u32::try_from(peak).ok());
                 let usage = Usage {
                     wall: watched.wall,
-                    cpu: ended.cpu,
-                    peak_memory_bytes: Some(ended.peak_rss_bytes),
-                    processes: None,
+                    cpu: tree.cpu.unwrap_or(ended.cpu).max(ended.cpu),
+                    peak_memory_bytes: tree.memory_peak_bytes.or(Some(ended.peak_rss_bytes)),
+                    processes,
                 };
                 (exit_of(ended.status), usage, ended.program_cpu)
             }
@@ -64,7 +66,9 @@ impl Held {
             self.dies_at_once && *limit != LimitHit::Processes && matches!(exit, Exit::Code(_))
         };
         let limit = watched.limit.filter(|limit| !beaten(limit));
-        let limit = limit.or_else(|| limit_by_signal(exit, program_cpu, &confinement.limits));
+        let limit = limit
+            .or_else(|| limit_by_signal(exit, program_cpu, &confinement.limits))
+            .or_else(|| limit_by_cgroup(exit, watched.tree));
         Outcome {
             exit,
             limit,
@@ -112,6 +116,13 @@ fn limit_by_signal(exit: Exit, program_cpu: Duration, limits: &Limits) -> Option
         Exit::Signal(SIGXFSZ) if limits.file_size.is_some() => Some(LimitHit::FileSize),
         Exit::Signal(_) | Exit::Code(_) | Exit::Unknown => None,
     }
+}
+
+/// The kernel killed for want of memory, and the program is what it killed.
+fn limit_by_cgroup(exit: Exit, tree: Option<CgroupUsage>) -> Option<LimitHit> {
+    const SIGKILL: i32 = 9;
+    let out_of_memory = tree.and_then(|tree| tree.oom_kills).is_some_and(|kills| kills > 0);
+    (out_of_memory && exit == Exit::Signal(SIGKILL)).then_some(LimitHit::Memory)
 }
 
 /// The variables of the run, with its own folder as `HOME` and `TMPDIR` unless they are listed.

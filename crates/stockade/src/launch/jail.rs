@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use stockade_linux::{
-    Access, Filter, Jail, Landlock, Mount, Network as BoxNetwork, ProcView, Rule, Sockets, Spec,
-    Stdin, Tracing, rights,
+    Access, Cgroup, CgroupLimits, Controller, Filter, Jail, Landlock, Mount, Network as BoxNetwork,
+    ProcView, Rule, Sockets, Spec, Stdin, Tracing, rights,
 };
 
 use super::held::{Held, environment, not_started, rlimits};
-use crate::confine::{Files, Network};
+use crate::confine::{Confinement, Files, Network};
 use crate::gate::Prepared;
-use crate::guarantee::Guarantee;
+use crate::guarantee::{Enforced, Guarantee};
+use crate::limits::{ByteCount, Limits};
 use crate::outcome::Failure;
 use crate::plan::Plan;
 use crate::tier::{Description, Step};
@@ -42,13 +43,21 @@ const SHARED_MEMORY_BYTES: u64 = 256 << 20;
 /// Does the steps of the plan, in their order.
 pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     let (prepared, description) = plan.into_parts();
-    let Description { steps, enforcement } = description;
+    let Description { steps, mut enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let mut jail = Jail::new(&c_path(&cleared.program_path)?, &c_path(&cleared.cwd_path)?);
     let mounts = mounts(&confinement.files)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     jail.root = Some(mounts);
     (jail.network, jail.filter) = network(confinement.network);
+    let cgroup = Cgroup::create(tree_limits(&confinement.limits));
+    settle(&mut enforcement, &cgroup, &confinement)?;
+    let mut rlimits = rlimits(&confinement)?;
+    if cgroup.kept().contains(&Controller::Memory) {
+        // The tree's memory is bounded, and some programs reserve far more than they use.
+        rlimits.address_space_bytes = None;
+    }
+    jail.cgroup = Some(cgroup);
     let spec = Spec {
         program: cleared.program,
         script: cleared.script,
@@ -56,7 +65,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         env: environment(&confinement, OsStr::new(HOME), OsStr::new(TEMPORARY))?,
         cwd: cleared.cwd,
         stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
-        rlimits: rlimits(&confinement)?,
+        rlimits,
         processes_max: confinement.limits.processes,
         signal_scope: None,
     };
@@ -77,6 +86,52 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         enforcement,
         dies_at_once: true,
     })
+}
+
+/// Limits for the tree: memory, and a ceiling on tasks somewhat above the limit on processes, at
+/// which the keeper ends the tree.
+fn tree_limits(limits: &Limits) -> CgroupLimits {
+    const THREADS_BESIDES: u32 = 64;
+    CgroupLimits {
+        memory_bytes_max: limits.memory.map(ByteCount::get),
+        tasks_max: limits
+            .processes
+            .map(|most| most.saturating_mul(2).saturating_add(THREADS_BESIDES)),
+        cpu_millis_per_second: None,
+    }
+}
+
+/// Says what the cgroups keep, which only their making shows.
+fn settle(
+    enforcement: &mut [Enforced],
+    cgroup: &Cgroup,
+    confinement: &Confinement,
+) -> Result<(), Failure> {
+    let Some(line) = enforcement.iter_mut().find(|one| one.guarantee == Guarantee::TreeLimits)
+    else {
+        return Ok(());
+    };
+    if cgroup.missing().is_empty() {
+        *line = Enforced::full(Guarantee::TreeLimits, &["cgroup", "keeper-count"]);
+    } else {
+        let missing = |(one, errno): &(Controller, stockade_linux::Errno)| {
+            format!("no cgroup for {one}: {errno}")
+        };
+        let missing: Vec<String> = cgroup.missing().iter().map(missing).collect();
+        let why = line.note.take().unwrap_or_default();
+        line.note = Some(format!("{why} ({})", missing.join("; ")));
+    }
+    match confinement.require.get(&Guarantee::TreeLimits) {
+        Some(required) if line.kept < *required => {
+            let mut failure = Failure::new("limit the tree", line.note.clone().unwrap_or_default())
+                .remedy(
+                    "give this user a cgroup (systemd-run --user --scope), or lower box.require",
+                );
+            failure.guarantee = Some(Guarantee::TreeLimits.to_string());
+            Err(failure)
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn network(network: Network) -> (BoxNetwork, Option<Filter>) {

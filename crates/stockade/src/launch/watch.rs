@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use stockade_linux::{Cause, Ended, Running};
+use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Running};
 
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
@@ -39,6 +39,8 @@ pub(super) struct Watched {
     pub(super) stdout: Captured,
     pub(super) stderr: Captured,
     pub(super) wall: Duration,
+    /// What the whole tree used, where a cgroup counted it.
+    pub(super) tree: Option<CgroupUsage>,
 }
 
 /// How a watch ended.
@@ -105,7 +107,9 @@ impl<'a> Watch<'a> {
                 Cause::ProcessLimit => Some(LimitHit::Processes),
             };
         }
+        let tree = self.running.cgroup().map(Cgroup::usage);
         Watched {
+            tree,
             end,
             limit: self.limit,
             stdout: self.stdout.capture.finish(),

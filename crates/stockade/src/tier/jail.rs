@@ -6,6 +6,9 @@ use super::{Description, Machine, Step};
 use crate::confine::{Confinement, Network};
 use crate::guarantee::{Enforced, Guarantee};
 
+/// What only the launch can settle: whether there are cgroups shows in making them.
+pub const SETTLED_AT_LAUNCH: Guarantee = Guarantee::TreeLimits;
+
 /// Which steps this tier takes under this confinement, and what they keep.
 pub fn describe(confinement: &Confinement, machine: Machine) -> Description {
     let enforced = |guarantee| enforced(guarantee, confinement, machine);
@@ -26,6 +29,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.extend(files.read.iter().cloned().map(Step::Readable));
     steps.extend(files.hide.iter().cloned().map(Step::Hide));
     steps.extend(files.protect.iter().cloned().map(Step::Protect));
+    steps.push(Step::Cgroup);
     steps.extend(rlimit_steps(&confinement.limits));
     steps.extend(confinement.limits.processes.map(Step::CountProcesses));
     steps.extend([Step::DropCapabilities, Step::NoNewPrivileges]);

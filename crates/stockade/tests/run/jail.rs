@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use stockade::Policy;
+use stockade::guarantee::{Guarantee, Kept};
+use stockade::limits::ByteCount;
 use stockade::policy::Profile;
 use stockade::tier::Tier;
 
@@ -224,4 +226,52 @@ fn a_box_that_cannot_be_made_is_a_failure_and_nothing_runs() {
     assert_eq!(report["failure"]["guarantee"], "writes", "{report}");
     assert!(report["failure"]["remedy"].is_string());
     assert!(!project.path("spawned").exists());
+}
+
+#[test]
+fn memory_is_bounded_for_the_whole_tree_where_there_are_cgroups() {
+    let Some(project) = project() else { return };
+    if !has("python3") {
+        return;
+    }
+    let script = "import os\nfor _ in range(4):\n    if os.fork() == 0:\n        \
+                  b = bytearray(100 << 20); os.read(0, 1); os._exit(0)\n\
+                  b = bytearray(100 << 20)\nprint('all had it')\n";
+    let policy = jailed(|policy| policy.limits.memory = Some(ByteCount::mib(300)));
+    let report = project.python(policy, script, &[]);
+    if kept(&report, "tree_limits") != "full" {
+        skip("cgroup", "there is no cgroup for this user");
+        return;
+    }
+    assert!(report["usage"]["peak_memory_bytes"].as_u64().unwrap() <= 300 << 20, "{report}");
+    assert!(report["usage"]["processes"].as_u64().unwrap() >= 2, "{report}");
+    let eater = "b = bytearray(600 << 20)\nprint('had it')\n";
+    let policy = jailed(|policy| policy.limits.memory = Some(ByteCount::mib(200)));
+    let report = project.python(policy, eater, &[]);
+    let hit = (&report["limit"], &report["signal"]);
+    assert_eq!(hit, (&"memory".into(), &9.into()), "{report}");
+    // A program that only says so has hit nothing.
+    let report = boxed(&project, "kill -9 $$\n");
+    assert_eq!(report["limit"], Value::Null, "{report}");
+}
+
+#[test]
+fn a_fork_bomb_ends_by_its_limit_and_the_next_call_works() {
+    let Some(project) = project() else { return };
+    let policy = jailed(|policy| policy.limits.processes = Some(40));
+    let report = project.sh(policy, "bomb() { bomb | bomb & }; bomb; sleep 60\n", &[]);
+    assert_eq!(report["limit"], "processes", "{report}");
+    assert_eq!(project.run_with(jailed(|_| {}), exec(&["true"]))["ok"], true);
+}
+
+#[test]
+fn limits_for_the_tree_can_be_required() {
+    let Some(project) = project() else { return };
+    let policy = jailed(|policy| {
+        policy.require.insert(Guarantee::TreeLimits, Kept::Full);
+    });
+    let report = project.run_with(policy, exec(&["true"]));
+    let is_kept = report["ok"] == true && kept(&report, "tree_limits") == "full";
+    let is_refused = report["failure"]["guarantee"] == "tree_limits";
+    assert!(is_kept || is_refused, "{report}");
 }
