@@ -24,6 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Here rustc would add the start files that it ships itself.
         rustc.args(["-C", "link-self-contained=no"]);
     }
+    // Test builds can break a box on purpose: see src/keeper/sabotage.rs.
+    if env::var_os("CARGO_FEATURE_SABOTAGE").is_some() {
+        rustc.args(["--cfg", "feature=\"sabotage\""]);
+    }
     for argument in ["-nostartfiles", "-nostdlib", "-static"] {
         rustc.arg("-C").arg(format!("link-arg={argument}"));
     }

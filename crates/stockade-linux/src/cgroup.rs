@@ -123,6 +123,11 @@ impl Cgroup {
         folder.ok_or(Errno::NOENT)?.limit(controller, limits)
     }
 
+    /// The names of its folders.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        self.folders.iter().map(Folder::name)
+    }
+
     /// The files that a process of the box writes itself into.
     pub(crate) fn entrances(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.folders.iter().map(|folder| folder.entrance.as_fd())

@@ -38,6 +38,30 @@ pub struct Jail {
     pub cgroup: Option<Cgroup>,
     /// Whether user namespaces can be made in the box, in which a program has capabilities again.
     pub nesting: Nesting,
+    /// Whether the host looks at the box before the program is executed.
+    pub attest: Attest,
+    /// What a test breaks on purpose.
+    #[cfg(feature = "sabotage")]
+    pub sabotage: Sabotage,
+}
+
+/// Whether the host looks at a box before the program is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attest {
+    /// It does not.
+    No,
+    /// It does: [`Running::attested`](crate::Running::attested).
+    BeforeExecution,
+}
+
+/// What a test breaks on purpose.
+#[cfg(feature = "sabotage")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sabotage {
+    /// A step of the keeper or of the box that fails although it did not.
+    pub fail_at: Option<crate::Step>,
+    /// Mechanisms that are left out although they were asked for.
+    pub left_out: Vec<crate::Mechanism>,
 }
 
 /// Whether user namespaces can be made in a box.
@@ -74,6 +98,9 @@ impl Jail {
             cgroup: None,
             filter: Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden }),
             nesting: Nesting::Forbidden,
+            attest: Attest::No,
+            #[cfg(feature = "sabotage")]
+            sabotage: Sabotage::default(),
         }
     }
 }

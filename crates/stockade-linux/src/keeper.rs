@@ -1,6 +1,7 @@
 //! The keeper as the host sees it: an embedded program, loaded once, spawned for every run.
 
 pub(crate) mod boxed;
+pub(crate) mod mechanism;
 pub(crate) mod step;
 pub(crate) mod wire;
 
@@ -14,7 +15,11 @@ mod cgroups;
 #[cfg(any(test, clippy))]
 mod child;
 #[cfg(any(test, clippy))]
+mod counter;
+#[cfg(any(test, clippy))]
 mod first;
+#[cfg(any(test, clippy))]
+mod gate;
 #[cfg(any(test, clippy))]
 mod ids;
 #[cfg(any(test, clippy))]
@@ -27,6 +32,8 @@ mod proclist;
 mod program;
 #[cfg(any(test, clippy))]
 mod root;
+#[cfg(any(test, clippy))]
+mod sabotage;
 #[cfg(any(test, clippy))]
 mod sources;
 #[cfg(any(test, clippy))]

@@ -37,6 +37,7 @@
 //!
 //! It needs Linux 5.11 and a mounted `/proc`; what is missing is a [`StartError`] with the step.
 
+mod attest;
 mod blob;
 mod cgroup;
 mod control;
@@ -54,10 +55,14 @@ mod running;
 mod seccomp;
 mod start;
 
+pub use attest::{Attested, SeenMount};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, Controller};
 pub use dumpable::forbid_dumps;
 pub use identity::Identity;
-pub use jail::{Jail, Nesting, Network};
+#[cfg(feature = "sabotage")]
+pub use jail::Sabotage;
+pub use jail::{Attest, Jail, Nesting, Network};
+pub use keeper::mechanism::Mechanism;
 pub use keeper::step::Step;
 pub use landlock::{Landlock, Rule, abi as landlock_abi, rights, signal_scope};
 pub use mounts::{Access, Mount, ProcView};
@@ -66,4 +71,4 @@ pub use rlimits::Rlimits;
 pub use running::{Cause, Ended, KeeperLost, Running, Status};
 pub use rustix::io::Errno;
 pub use seccomp::{Filter, Sockets, Tracing};
-pub use start::{Spec, StartError, Stdin, start, start_jailed};
+pub use start::{Spec, StartError, Stdin, start, start_jailed, start_jailed_if};

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
+use crate::attest::Attested;
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
 use crate::keeper::wire::{Report, cause, kind};
@@ -24,6 +25,7 @@ pub struct Running {
     result: Option<Result<Ended, KeeperLost>>,
     // Dropped last: a cgroup can be removed once its processes are gone.
     cgroup: Option<Cgroup>,
+    attested: Option<Attested>,
 }
 
 /// How a run ended. Nothing of it is left, survivors apart.
@@ -75,14 +77,20 @@ pub enum Cause {
 pub struct KeeperLost;
 
 impl Running {
-    pub(crate) fn new(
-        line: Line,
-        streams: OurStreams,
-        pid: Pid,
-        pidfd: OwnedFd,
-        cgroup: Option<Cgroup>,
-    ) -> Self {
-        Self { line, streams, pid, pidfd, result: None, cgroup }
+    pub(crate) fn new(line: Line, streams: OurStreams, pid: Pid, pidfd: OwnedFd) -> Self {
+        Self { line, streams, pid, pidfd, result: None, cgroup: None, attested: None }
+    }
+
+    /// The same run with what belongs to a box.
+    pub(crate) fn with_box(mut self, cgroup: Option<Cgroup>, attested: Option<Attested>) -> Self {
+        self.cgroup = cgroup;
+        self.attested = attested;
+        self
+    }
+
+    /// What was seen of the box from outside before the program was executed, if it was looked at.
+    pub fn attested(&self) -> Option<&Attested> {
+        self.attested.as_ref()
     }
 
     /// The limits of the whole box, and what it has used of them.

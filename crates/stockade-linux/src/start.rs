@@ -9,9 +9,10 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
+use crate::attest::{Attested, Expected, Gate, HostSide};
 use crate::control::{Heard, Line, Patience};
 use crate::identity::Identity;
-use crate::jail::{Jail, pack};
+use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::keeper::wire::{JAILED, Report, kind, slot};
 use crate::request;
@@ -88,17 +89,33 @@ impl<T> At<T> for rustix::io::Result<T> {
 
 /// Starts the program; when this returns it has been executed.
 pub fn start(spec: Spec) -> Result<Running, StartError> {
-    launch(spec, None)
+    launch(spec, None, |_| true)
 }
 
 /// Starts the program in a box; when this returns it has been executed there.
 ///
 /// [`Spec::cwd`] and [`Spec::signal_scope`] are not used: the box has its own.
 pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
-    launch(spec, Some(jail))
+    launch(spec, Some(jail), |_| true)
 }
 
-fn launch(spec: Spec, jail: Option<Jail>) -> Result<Running, StartError> {
+/// Starts the program in a box, but only if the box as seen from outside is good enough.
+///
+/// Nothing of the program has run when the judge is asked, and nothing runs if it says no.
+pub fn start_jailed_if(
+    spec: Spec,
+    mut jail: Jail,
+    judge: impl FnOnce(&Attested) -> bool,
+) -> Result<Running, StartError> {
+    jail.attest = Attest::BeforeExecution;
+    launch(spec, Some(jail), judge)
+}
+
+fn launch(
+    spec: Spec,
+    jail: Option<Jail>,
+    judge: impl FnOnce(&Attested) -> bool,
+) -> Result<Running, StartError> {
     let boxed = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
     if let Some(jail) = &jail {
@@ -117,15 +134,23 @@ fn launch(spec: Spec, jail: Option<Jail>) -> Result<Running, StartError> {
     descriptors[slot::PROGRAM] = spec.program.as_fd();
     descriptors[slot::CWD] = spec.cwd.as_fd();
     line.send(&packed.request, &descriptors, spec.signal_scope.as_ref()).at(Step::SendRequest)?;
+    let mut gate = None;
     if let Some(boxed) = boxed {
         line.send_plan(&boxed.plan, &boxed.descriptors()).at(Step::SendRequest)?;
+        gate = boxed.gate.map(Gate::ours);
     }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
+    let expected = jail.as_ref().map(Expected::of).unwrap_or_default();
     let cgroup = jail.and_then(|jail| jail.cgroup);
     drop((theirs, spec));
-    let (pid, pidfd) = hear_start(&line)?;
-    Ok(Running::new(line, ours, pid, pidfd, cgroup))
+    let (pid, pidfd) = hear_forked(&line)?;
+    let attested = match gate {
+        Some(gate) => attest(gate, &expected, pid, judge)?,
+        None => None,
+    };
+    hear_executed(&line)?;
+    Ok(Running::new(line, ours, pid, pidfd).with_box(cgroup, attested))
 }
 
 /// The host's ends of the program's streams: non-blocking, close-on-exec.
@@ -175,24 +200,44 @@ fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> 
     Ok((ours, theirs))
 }
 
-/// Waits until the program is executed: its id and pidfd, or the step that failed.
-fn hear_start(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
-    let unclear = StartError { step: Step::HearKeeper, errno: Errno::PROTO };
-    let (pid, pidfd) = match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+/// Looks at the box and lets the program go if it is good enough.
+fn attest(
+    gate: HostSide,
+    expected: &Expected,
+    first: Pid,
+    judge: impl FnOnce(&Attested) -> bool,
+) -> Result<Option<Attested>, StartError> {
+    let Some(attested) = gate.look(expected, first).at(Step::Attest)? else { return Ok(None) };
+    if !judge(&attested) {
+        return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
+    }
+    gate.release().at(Step::Attest)?;
+    Ok(Some(attested))
+}
+
+const UNCLEAR: StartError = StartError { step: Step::HearKeeper, errno: Errno::PROTO };
+
+/// Waits until there is a process: its id and pidfd, or the step that failed.
+fn hear_forked(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
+    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
         Heard::Report(report, Some(pidfd)) if report.kind == kind::FORKED => {
-            (Pid::from_raw(report.pid).ok_or(unclear)?, pidfd)
+            Ok((Pid::from_raw(report.pid).ok_or(UNCLEAR)?, pidfd))
         }
-        Heard::Report(report, _) => return Err(failure(&report).unwrap_or(unclear)),
-        Heard::Nothing => return Err(unclear),
-        Heard::Closed => return Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
-    };
+        Heard::Report(report, _) => Err(failure(&report).unwrap_or(UNCLEAR)),
+        Heard::Nothing => Err(UNCLEAR),
+        Heard::Closed => Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
+    }
+}
+
+/// Waits until the program is executed, or for the step that failed.
+fn hear_executed(line: &Line) -> Result<(), StartError> {
     match line.hear(Patience::Endless).at(Step::HearKeeper)? {
         Heard::Report(report, _) if report.kind != kind::STARTED => {
-            Err(failure(&report).unwrap_or(unclear))
+            Err(failure(&report).unwrap_or(UNCLEAR))
         }
         // A keeper that is lost already may have been killed by the program, so that it counts as
         // started; the next word on the line tells.
-        Heard::Report(..) | Heard::Nothing | Heard::Closed => Ok((pid, pidfd)),
+        Heard::Report(..) | Heard::Nothing | Heard::Closed => Ok(()),
     }
 }
 

@@ -63,6 +63,11 @@ impl Folder {
         self.version == place.version && self.parents == place.parents
     }
 
+    /// Its last name.
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// Sets one limit.
     pub(super) fn limit(&self, controller: Controller, limits: CgroupLimits) -> Result<(), Errno> {
         const PERIOD_MICROS: u64 = 100_000;

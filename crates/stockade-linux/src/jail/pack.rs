@@ -7,7 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, stat};
 use rustix::io::Errno;
 
-use super::{Jail, Nesting, Network};
+#[cfg(feature = "sabotage")]
+use super::Sabotage;
+use super::{Attest, Jail, Nesting, Network};
+use crate::attest::Gate;
 use crate::blob::Blob;
 use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Plan, Rule, new, option};
 use crate::landlock::{self, Landlock};
@@ -17,6 +20,7 @@ use crate::request::sealed;
 /// A plan, and the descriptors that it needs.
 pub(crate) struct Packed<'a> {
     pub(crate) plan: Plan,
+    pub(crate) gate: Option<Gate>,
     memory: OwnedFd,
     others: Others<'a>,
 }
@@ -28,7 +32,8 @@ impl Packed<'_> {
             Held::Own(fd) => fd.as_fd(),
             Held::Callers(fd) => *fd,
         });
-        std::iter::once(self.memory.as_fd()).chain(others).collect()
+        let gate = self.gate.iter().map(Gate::theirs);
+        std::iter::once(self.memory.as_fd()).chain(others).chain(gate).collect()
     }
 }
 
@@ -83,13 +88,21 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
         let after = u32::try_from(others.next()).unwrap_or(NONE);
         plan.entrance_count = after.saturating_sub(plan.entrances);
     }
+    let gate = if jail.attest == Attest::No { None } else { Some(Gate::new()?) };
+    let mut count = others.next();
+    if gate.is_some() {
+        plan.gate = u32::try_from(count).unwrap_or(NONE);
+        count = count.saturating_add(1);
+    }
+    #[cfg(feature = "sabotage")]
+    break_on_purpose(jail, &mut plan);
     let bytes = blob.finish();
     plan.len = length(&bytes);
-    if others.next() > DESCRIPTORS_MAX {
+    if count > DESCRIPTORS_MAX {
         return Err(Errno::TOOBIG.into());
     }
-    plan.descriptors = u32::try_from(others.next()).unwrap_or(NONE);
-    Ok(Packed { plan, memory: sealed(&bytes)?, others })
+    plan.descriptors = u32::try_from(count).unwrap_or(NONE);
+    Ok(Packed { plan, gate, memory: sealed(&bytes)?, others })
 }
 
 fn pack_root<'a>(
@@ -131,6 +144,25 @@ fn pack_locks(
         plan.filter_count = length(&instructions);
     }
     Ok(())
+}
+
+/// Writes down what a test breaks: the keeper obeys only if it was built for it.
+#[cfg(feature = "sabotage")]
+fn break_on_purpose(jail: &Jail, plan: &mut Plan) {
+    use crate::keeper::mechanism::Mechanism;
+    let Sabotage { fail_at, left_out } = &jail.sabotage;
+    plan.fail_at = fail_at.map_or(0, |step| step.number().saturating_add(1));
+    plan.left_out = left_out.iter().fold(0, |all, mechanism| all | mechanism.bit());
+    for (mechanism, namespace) in [
+        (Mechanism::NetworkNamespace, new::NET),
+        (Mechanism::IpcNamespace, new::IPC),
+        (Mechanism::UtsNamespace, new::UTS),
+        (Mechanism::CgroupNamespace, new::CGROUP),
+    ] {
+        if left_out.contains(&mechanism) {
+            plan.namespaces &= !namespace;
+        }
+    }
 }
 
 /// The root itself holds folders, links and small files.

@@ -7,9 +7,11 @@ use super::boxed::{new, option};
 use super::cell::Cell;
 use super::cgroups;
 use super::child::{clear_in_child, limit_in_child, place_streams_in_child};
+use super::gate;
 use super::ids;
 use super::job::Job;
 use super::locks;
+use super::mechanism::Mechanism;
 use super::program;
 use super::root;
 use super::sources;
@@ -29,7 +31,8 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
     if has(new::NET) && cell.plan.options & option::LOOPBACK != 0 {
         sys::spaces::raise_loopback().at(Step::RaiseLoopback)?;
     }
-    if cell.plan.options & option::NO_NESTING != 0 {
+    let no_nesting = cell.plan.options & option::NO_NESTING != 0;
+    if no_nesting && !cell.leaves_out(Mechanism::NoNesting) {
         ids::forbid_nesting_in_child().at(Step::ForbidNesting)?;
     }
     if cell.plan.base != 0 {
@@ -53,11 +56,18 @@ fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     sys::mounts::chdir(cell.text(cell.plan.cwd)).at(Step::EnterDirectory)?;
     let program = program::find_in_child(job, cell).at(Step::FindProgram)?;
     limit_in_child(job)?;
-    sys::locks::drop_all_capabilities().at(Step::DropCapabilities)?;
-    locks::refuse_privileges_in_child()?;
-    locks::restrict_files_in_child(cell)?;
+    if !cell.leaves_out(Mechanism::NoCapabilities) {
+        sys::locks::drop_all_capabilities().at(Step::DropCapabilities)?;
+    }
+    if !cell.leaves_out(Mechanism::NoNewPrivileges) {
+        locks::refuse_privileges_in_child()?;
+    }
+    let seen = locks::restrict_files_in_child(cell)?;
     clear_in_child()?;
     // Last, because it refuses some of what was done above.
-    locks::filter_calls_in_child(cell).at(Step::FilterCalls)?;
+    if !cell.leaves_out(Mechanism::Filter) {
+        locks::filter_calls_in_child(cell).at(Step::FilterCalls)?;
+    }
+    gate::wait_in_child(cell, seen).at(Step::AwaitRelease)?;
     Ok(program)
 }

@@ -97,6 +97,16 @@ pub(crate) mod option {
     pub(crate) const NO_NESTING: u32 = 1 << 1;
 }
 
+/// The words at the gate.
+pub(crate) mod gate {
+    /// The program's process is ready.
+    pub(crate) const READY: u8 = 1;
+    /// Landlock kept it from reading a file, as it should.
+    pub(crate) const LANDLOCK_REFUSES: u8 = 1 << 1;
+    /// The host's answer.
+    pub(crate) const GO: u8 = 1 << 2;
+}
+
 impl Plan {
     /// A plan for nothing yet.
     pub(crate) const fn empty() -> Self {

@@ -10,6 +10,8 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use super::boxed::{DESCRIPTORS_MAX, NONE, Op, Plan};
+use super::mechanism::Mechanism;
+use super::sabotage;
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
 use super::watch::{At, Failed};
@@ -57,6 +59,7 @@ impl Cell {
         if !complete {
             return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
         }
+        sabotage::obey(&plan);
         Self::lay_out(plan, &fds).at(Step::ReadRequest)
     }
 
@@ -113,6 +116,18 @@ impl Cell {
         // SAFETY: the bytes are `count` times the type's size long, aligned as just seen, live as
         // long as this process and are never written; the type is plain, so they are values.
         Ok(unsafe { core::slice::from_raw_parts(start, count as usize) })
+    }
+
+    /// Whether a test wants this mechanism left out.
+    pub(crate) fn leaves_out(&self, mechanism: Mechanism) -> bool {
+        sabotage::leaves_out(&self.plan, mechanism)
+    }
+
+    /// Closes every descriptor that came with the plan.
+    pub(crate) fn close(&self) {
+        for fd in self.fds.iter().take(self.plan.descriptors as usize) {
+            sys::close(*fd);
+        }
     }
 
     /// Puts another descriptor in the place of one that came with the plan.

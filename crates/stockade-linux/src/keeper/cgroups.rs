@@ -2,6 +2,7 @@
 
 use super::boxed::new;
 use super::cell::Cell;
+use super::mechanism::Mechanism;
 use super::sys::{self, Errno};
 
 /// Enters the cgroups and makes them the root of what the box sees of them.
@@ -9,7 +10,9 @@ use super::sys::{self, Errno};
 /// The files were opened by the host, and it is the opener's rights that count.
 pub(crate) fn join_in_child(cell: &Cell) -> sys::Result<()> {
     const MYSELF: &[u8] = b"0";
-    for at in 0..cell.plan.entrance_count {
+    let left_out = cell.leaves_out(Mechanism::Cgroup);
+    let count = if left_out { 0 } else { cell.plan.entrance_count };
+    for at in 0..count {
         let entrance = cell.fd(cell.plan.entrances.saturating_add(at)).ok_or(Errno::BADMSG)?;
         sys::write(entrance, MYSELF)?;
     }

@@ -4,12 +4,14 @@ use core::ffi::CStr;
 
 use super::boxed::Rule;
 use super::cell::Cell;
+use super::mechanism::Mechanism;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, mounts, pr};
 use super::watch::{At, Failed};
 
 /// The file at the root of the box that Landlock must keep from being read.
 pub(crate) const CANARY: &CStr = c".stockade-canary";
+const CANARY_PATH: &CStr = c"/.stockade-canary";
 
 /// No privileges from set-user-ID files or file capabilities, ever.
 pub(crate) fn refuse_privileges_in_child() -> Result<(), Failed> {
@@ -18,21 +20,33 @@ pub(crate) fn refuse_privileges_in_child() -> Result<(), Failed> {
     holds.at(Step::RefusePrivileges)
 }
 
+/// What was seen of Landlock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// It kept a file from being read that nothing else guards.
+    Refusing,
+    /// Nothing was tried, or nothing was refused.
+    Nothing,
+}
+
 /// Enters the Landlock domain, and sees that it holds.
-pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<(), Failed> {
-    let Some(ruleset) = cell.fd(cell.plan.ruleset) else { return Ok(()) };
-    let rules = cell.array(cell.plan.rules, cell.plan.rule_count).at(Step::RestrictFiles)?;
-    for rule in rules {
-        allow(cell, ruleset, rule).at(Step::RestrictFiles)?;
+pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
+    let Some(ruleset) = cell.fd(cell.plan.ruleset) else { return Ok(Seen::Nothing) };
+    if !cell.leaves_out(Mechanism::Landlock) {
+        let rules = cell.array(cell.plan.rules, cell.plan.rule_count).at(Step::RestrictFiles)?;
+        for rule in rules {
+            allow(cell, ruleset, rule).at(Step::RestrictFiles)?;
+        }
+        sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)?;
     }
-    sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)?;
     if cell.plan.base == 0 {
-        return Ok(());
+        return Ok(Seen::Nothing);
     }
-    match sys::open(sys::AT_FDCWD, c"/.stockade-canary") {
-        Err(Errno::ACCES) => Ok(()),
-        Err(errno) => Err(Failed { step: Step::TestLandlock, errno }),
+    match sys::open(sys::AT_FDCWD, CANARY_PATH) {
+        Err(Errno::ACCES) => Ok(Seen::Refusing).at(Step::TestLandlock),
+        Ok(_) if cell.leaves_out(Mechanism::Landlock) => Ok(Seen::Nothing),
         Ok(_) => Err(Failed { step: Step::TestLandlock, errno: Errno::INVAL }),
+        Err(errno) => Err(Failed { step: Step::TestLandlock, errno }),
     }
 }
 

@@ -5,6 +5,7 @@ use core::ffi::CStr;
 use super::boxed::{Op, op};
 use super::cell::Cell;
 use super::locks::CANARY;
+use super::mechanism::Mechanism;
 use super::sources::depth;
 use super::step::Step;
 use super::sys::mounts::{self, Depth, attr, ms};
@@ -29,7 +30,8 @@ pub(crate) fn make_in_child(cell: &Cell) -> Result<(), Failed> {
         mounts::make_file(root, CANARY, 0o444).map(sys::close).at(Step::MakeEntry)?;
     }
     sys::umask(mask);
-    let sealed = attr::RDONLY | attr::NOSUID | attr::NODEV;
+    let writable = cell.leaves_out(Mechanism::Root);
+    let sealed = attr::NOSUID | attr::NODEV | if writable { 0 } else { attr::RDONLY };
     mounts::set_attributes(root, sealed, Depth::One).at(Step::SealRoot)?;
     sys::fchdir(root).at(Step::EnterRoot)?;
     mounts::pivot_root_here().at(Step::EnterRoot)?;
@@ -43,7 +45,9 @@ fn apply_in_child(cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {
     match one.kind {
         op::BIND => {
             let mount = cell.fd(one.source).ok_or(Errno::BADMSG).at(Step::TakeSource)?;
-            mounts::set_attributes(mount, one.attributes, depth(one)).at(Step::BindFolder)?;
+            let writable = cell.leaves_out(Mechanism::ReadOnlyBinds);
+            let attributes = one.attributes & if writable { !attr::RDONLY } else { u64::MAX };
+            mounts::set_attributes(mount, attributes, depth(one)).at(Step::BindFolder)?;
             let place = place_in_child(root, target, one).at(Step::FindPlace)?;
             mounts::attach(mount, place).at(Step::BindFolder)?;
             sys::close(mount);
@@ -66,6 +70,8 @@ fn apply_in_child(cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {
             let (dir, name) = parent_of(root, target, one).at(Step::MakeEntry)?;
             mounts::make_link(dir, name.text(), cell.text(one.text)).at(Step::MakeEntry)
         }
+        op::HIDE if cell.leaves_out(Mechanism::HiddenPaths) => Ok(()),
+        op::COVER if cell.leaves_out(Mechanism::ProtectedPaths) => Ok(()),
         op::HIDE => hide_in_child(root, target).at(Step::HidePath),
         op::COVER => cover_in_child(root, target, one).at(Step::ProtectPath),
         _ => Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG }),

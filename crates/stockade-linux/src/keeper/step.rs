@@ -39,6 +39,8 @@ steps! {
     SpawnKeeper = "start the keeper",
     /// Host: the request to the keeper.
     SendRequest = "send the request to the keeper",
+    /// Host: what can be seen of the box from outside, before the program is executed.
+    Attest = "see from outside that the box is as it was asked for",
     /// Host: the keeper's answer.
     HearKeeper = "hear from the keeper",
     /// Keeper: its own descriptors, session, signals and protection.

@@ -52,6 +52,10 @@ impl Errno {
     pub(crate) const INVAL: Self = Self(22);
     /// A handle that no longer names what it did.
     pub(crate) const STALE: Self = Self(116);
+    /// What a test build says when it makes a step fail.
+    pub(crate) const NOTRECOVERABLE: Self = Self(131);
+    /// The host did not let the program go.
+    pub(crate) const CANCELED: Self = Self(125);
     /// A message that does not make sense.
     pub(crate) const BADMSG: Self = Self(74);
 }

@@ -1,17 +1,16 @@
 //! The keeper from its first instruction to its last: prepare, fork, watch, kill, report.
 
-#![expect(clippy::as_conversions, reason = "a 32-bit count becomes a size")]
-
 use core::sync::atomic::Ordering;
 
 use super::boxed::new;
 use super::cell::Cell;
+use super::counter::Counter;
 use super::job::Job;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
-use super::tree::{Count, Reach, Tree};
-use super::wire::{Failure, JAILED, KILL, Plain, Report, UNLIMITED, cause, kind, slot};
-use super::{child, first, ids, sources};
+use super::tree::{Reach, Tree};
+use super::wire::{Failure, JAILED, KILL, Plain, Report, cause, kind, slot};
+use super::{child, first, ids, sabotage, sources};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -33,6 +32,9 @@ pub(crate) trait At<T> {
 
 impl<T> At<T> for sys::Result<T> {
     fn at(self, step: Step) -> Result<T, Failed> {
+        if sabotage::fails(step) {
+            return Err(Failed { step, errno: Errno::NOTRECOVERABLE });
+        }
         self.map_err(|errno| Failed { step, errno })
     }
 }
@@ -168,6 +170,7 @@ fn clone_box(job: &Job, cell: &mut Cell, nice: Option<isize>) -> Result<(Pid, Fd
         Forked::Parent(first) => {
             let [heard, failure] = verdict;
             sys::close(failure);
+            cell.close();
             ids::forget_user(cell)?;
             announce(first).at(Step::Announce)?;
             Ok((first, heard))
@@ -220,7 +223,7 @@ impl Watch {
                 // A program that has ended by itself was not killed by an order that came as well.
                 .or_else(|| children.then(|| self.hear_children(tree)).flatten())
                 .or_else(|| control.then(hear_host).flatten())
-                .or_else(|| counter.check(tree));
+                .or_else(|| counter.is_above(tree).then_some(End::Because(cause::PROCESSES)));
             if let Some(end) = end {
                 return end;
             }
@@ -259,66 +262,6 @@ fn hear_host() -> Option<End> {
         Ok((1.., _)) if command.step == KILL => Some(End::Because(cause::KILLED)),
         Ok((1.., _)) | Err(Errno::INTR) => None,
         Ok((0, _)) | Err(_) => Some(End::HostGone),
-    }
-}
-
-/// Counts the tree now and then: often while it changes, seldom while it is quiet.
-struct Counter {
-    room: Option<&'static mut [Pid]>,
-    next_ns: u64,
-    pause_ns: u64,
-    last: Count,
-}
-
-impl Counter {
-    const PAUSE_MIN_NS: u64 = 5_000_000;
-    const PAUSE_MAX_NS: u64 = 50_000_000;
-    // Counting a large tree that is quiet takes a tenth of a processor at most.
-    const SHARE: u64 = 10;
-    // PID_MAX_LIMIT of linux/threads.h: there are never more processes than this.
-    const PROCESSES_MAX: u32 = 1 << 22;
-
-    fn new(limit: u32) -> Result<Self, Failed> {
-        let room = if limit == UNLIMITED {
-            None
-        } else {
-            let len = limit.min(Self::PROCESSES_MAX) as usize;
-            let bytes = len.max(1).wrapping_mul(size_of::<Pid>());
-            let start = sys::map(None, bytes).at(Step::CountProcesses)?;
-            // SAFETY: a fresh mapping of zeroes, page-aligned, large enough, never unmapped and
-            // known to nobody else.
-            Some(unsafe { core::slice::from_raw_parts_mut(start.cast::<Pid>(), len) })
-        };
-        Ok(Self { room, next_ns: 0, pause_ns: Self::PAUSE_MIN_NS, last: Count::Within(1) })
-    }
-
-    fn time_left_ns(&self) -> Option<u64> {
-        self.room.as_ref().map(|_| self.next_ns.saturating_sub(sys::now_ns()))
-    }
-
-    fn check(&mut self, tree: &Tree) -> Option<End> {
-        let room = self.room.as_deref_mut()?;
-        if sys::now_ns() < self.next_ns {
-            return None;
-        }
-        let used = sys::used_ns();
-        let mut count = tree.count(room);
-        if count == Count::Above {
-            // A process that changes parents during the walk may be seen twice; not in two walks.
-            count = tree.count(room);
-        }
-        if count == Count::Above {
-            return Some(End::Because(cause::PROCESSES));
-        }
-        self.pause_ns = if count == self.last {
-            let cost = sys::used_ns().saturating_sub(used).saturating_mul(Self::SHARE);
-            self.pause_ns.saturating_mul(2).max(cost).min(Self::PAUSE_MAX_NS)
-        } else {
-            Self::PAUSE_MIN_NS
-        };
-        self.last = count;
-        self.next_ns = sys::now_ns().saturating_add(self.pause_ns);
-        None
     }
 }
 

@@ -1,0 +1,106 @@
+//! What was asked of a box, kept for comparison after the request is gone.
+
+use std::ffi::CStr;
+
+use crate::cgroup::Cgroup;
+use crate::jail::{Jail, Nesting, Network};
+use crate::keeper::mechanism::Mechanism;
+use crate::mounts::{Access, Mount};
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    pub(super) asked: Vec<Mechanism>,
+    pub(super) uid: u32,
+    /// Targets of mounts that must be read-only.
+    pub(super) read_only: Vec<String>,
+    /// Targets of empty files and folders.
+    pub(super) hidden: Vec<String>,
+    /// Targets that must be read-only, and targets that must be mounts.
+    pub(super) protected: Vec<String>,
+    pub(super) pinned: Vec<String>,
+    /// Names of the box's own cgroups.
+    pub(super) cgroups: Vec<String>,
+    pub(super) has_root: bool,
+}
+
+impl Expected {
+    /// What this box asks for.
+    pub(crate) fn of(jail: &Jail) -> Self {
+        let mut expected = Self { uid: jail.identity.outer_uid, ..Self::default() };
+        for mount in jail.root.iter().flatten() {
+            expected.add(mount);
+        }
+        expected.has_root = jail.root.is_some();
+        expected.cgroups = jail.cgroup.iter().flat_map(Cgroup::names).collect();
+        let asked = [
+            (Mechanism::UserNamespace, true),
+            (Mechanism::MountNamespace, true),
+            (Mechanism::PidNamespace, true),
+            (Mechanism::IpcNamespace, true),
+            (Mechanism::UtsNamespace, true),
+            (Mechanism::CgroupNamespace, true),
+            (Mechanism::NetworkNamespace, jail.network != Network::Host),
+            (Mechanism::OtherUser, true),
+            (Mechanism::Root, jail.root.is_some()),
+            (Mechanism::ReadOnlyBinds, !expected.read_only.is_empty()),
+            (Mechanism::HiddenPaths, !expected.hidden.is_empty()),
+            (
+                Mechanism::ProtectedPaths,
+                !(expected.protected.is_empty() && expected.pinned.is_empty()),
+            ),
+            (Mechanism::NoNesting, jail.nesting == Nesting::Forbidden),
+            (Mechanism::NoCapabilities, true),
+            (Mechanism::NoNewPrivileges, true),
+            (Mechanism::Landlock, jail.landlock.is_some()),
+            (Mechanism::Filter, jail.filter.is_some()),
+            (Mechanism::Cgroup, !expected.cgroups.is_empty()),
+        ];
+        let asked = asked.into_iter().filter(|(_, asked)| *asked);
+        expected.asked = asked.map(|(mechanism, _)| mechanism).collect();
+        expected
+    }
+
+    fn add(&mut self, mount: &Mount) {
+        match mount {
+            Mount::Bind { target, access: Access::ReadOnly, .. } => {
+                self.read_only.push(escaped(target));
+            }
+            Mount::Hide { target } => self.hidden.push(escaped(target)),
+            Mount::Protect { target } => self.protected.push(escaped(target)),
+            Mount::Pin { target } => self.pinned.push(escaped(target)),
+            Mount::Bind { .. }
+            | Mount::Memory { .. }
+            | Mount::Proc { .. }
+            | Mount::Folder { .. }
+            | Mount::File { .. }
+            | Mount::Link { .. } => {}
+        }
+    }
+}
+
+/// A path as `mountinfo` writes it.
+fn escaped(path: &CStr) -> String {
+    let written = path.to_bytes().iter().flat_map(|byte| match byte {
+        b' ' | b'\t' | b'\n' | b'\\' => format!("\\{byte:03o}").into_bytes(),
+        byte => vec![*byte],
+    });
+    let written: Vec<u8> = written.collect();
+    let mut text = String::from_utf8_lossy(&written).into_owned();
+    while text.len() > 1 && text.ends_with('/') {
+        text.pop();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_bytes_are_written_as_numbers() {
+        assert_eq!(escaped(c"/a b\\c/"), "/a\\040b\\134c");
+        assert_eq!(escaped(c"/\u{e9}"), "/\u{e9}");
+        assert_eq!(escaped(c"/"), "/");
+    }
+}

@@ -1,0 +1,140 @@
+//! Reads a waiting process through `/proc` and compares.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::expect::Expected;
+use super::{Attested, SeenMount};
+use crate::keeper::mechanism::Mechanism;
+
+/// Looks at the only child of the box's first process.
+pub(super) fn at(expected: &Expected, first: Pid, landlock: bool) -> rustix::io::Result<Attested> {
+    let first = first.as_raw_nonzero();
+    let children = read(&format!("/proc/{first}/task/{first}/children"))?;
+    let program = children.split_whitespace().next().ok_or(Errno::SRCH)?;
+    let process = format!("/proc/{program}");
+    let status = Status::parse(&read(&format!("{process}/status"))?).ok_or(Errno::PROTO)?;
+    let mut attested = Attested {
+        uid: status.uid,
+        capabilities: status.capabilities,
+        filters: status.filters,
+        mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
+        cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
+        ..Attested::default()
+    };
+    for mechanism in &expected.asked {
+        let list = match sees(*mechanism, expected, &attested, &status, &process, landlock) {
+            Some(true) => &mut attested.kept,
+            Some(false) => &mut attested.missing,
+            None => &mut attested.unseen,
+        };
+        list.push(*mechanism);
+    }
+    Ok(attested)
+}
+
+/// Whether a mechanism can be seen at work; `None` if it could not be seen anyway.
+fn sees(
+    mechanism: Mechanism,
+    expected: &Expected,
+    attested: &Attested,
+    status: &Status,
+    process: &str,
+    landlock: bool,
+) -> Option<bool> {
+    let all_read_only =
+        |targets: &[String]| targets.iter().all(|target| has_flag(&attested.mounts, target, "ro"));
+    Some(match mechanism {
+        Mechanism::UserNamespace => is_own(process, "user"),
+        Mechanism::MountNamespace => is_own(process, "mnt"),
+        Mechanism::PidNamespace => is_own(process, "pid"),
+        Mechanism::IpcNamespace => is_own(process, "ipc"),
+        Mechanism::UtsNamespace => is_own(process, "uts"),
+        Mechanism::CgroupNamespace => is_own(process, "cgroup"),
+        Mechanism::NetworkNamespace => is_own(process, "net"),
+        Mechanism::OtherUser => status.uid == expected.uid && status.uid != 0,
+        Mechanism::Root => {
+            let root = last(&attested.mounts, "/");
+            root.is_some_and(|root| root.kind == "tmpfs") && has_flag(&attested.mounts, "/", "ro")
+        }
+        Mechanism::ReadOnlyBinds => all_read_only(&expected.read_only),
+        Mechanism::HiddenPaths => all_read_only(&expected.hidden),
+        Mechanism::ProtectedPaths => {
+            let is_mount = |target: &String| last(&attested.mounts, target).is_some();
+            all_read_only(&expected.protected) && expected.pinned.iter().all(is_mount)
+        }
+        Mechanism::NoCapabilities => status.capabilities == 0,
+        Mechanism::NoNewPrivileges => status.no_new_privileges,
+        Mechanism::Filter => status.filters > 0,
+        Mechanism::Cgroup => expected
+            .cgroups
+            .iter()
+            .all(|name| attested.cgroups.iter().any(|line| line.rsplit('/').next() == Some(name))),
+        Mechanism::Landlock if expected.has_root => landlock,
+        Mechanism::Landlock | Mechanism::NoNesting => return None,
+    })
+}
+
+/// Whether a process has another namespace of this kind than we have.
+fn is_own(process: &str, kind: &str) -> bool {
+    let link = |process: &str| fs::read_link(PathBuf::from(process).join("ns").join(kind)).ok();
+    // What cannot be read is not seen.
+    matches!((link(process), link("/proc/self")), (Some(theirs), Some(ours)) if theirs != ours)
+}
+
+/// The mount that is on top at a path.
+fn last<'a>(mounts: &'a [SeenMount], target: &str) -> Option<&'a SeenMount> {
+    mounts.iter().rfind(|mount| mount.target == target)
+}
+
+fn has_flag(mounts: &[SeenMount], target: &str, flag: &str) -> bool {
+    last(mounts, target).is_some_and(|mount| mount.flags.iter().any(|one| one == flag))
+}
+
+fn mount(line: &str) -> Option<SeenMount> {
+    let (front, back) = line.split_once(" - ")?;
+    let mut front = front.split(' ').skip(4);
+    let (target, flags) = (front.next()?.to_owned(), front.next()?);
+    let kind = back.split(' ').next()?.to_owned();
+    Some(SeenMount { target, flags: flags.split(',').map(str::to_owned).collect(), kind })
+}
+
+/// What `status` says that matters here.
+struct Status {
+    uid: u32,
+    capabilities: u64,
+    no_new_privileges: bool,
+    filters: u32,
+}
+
+impl Status {
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
+        };
+        let uids: Vec<u32> =
+            field("Uid")?.split_whitespace().filter_map(|uid| uid.parse().ok()).collect();
+        let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
+        let sets = sets.map(|name| u64::from_str_radix(field(name).unwrap_or(""), 16).ok());
+        let capabilities = sets.into_iter().try_fold(0, |all, set| Some(all | set?))?;
+        let filtered = field("Seccomp")? == "2";
+        // Older kernels do not count them.
+        let filters = field("Seccomp_filters").map_or(Some(1), |count| count.parse().ok())?;
+        Some(Self {
+            // All four must be one.
+            uid: uids.first().copied().filter(|uid| uids == [*uid; 4])?,
+            capabilities,
+            no_new_privileges: field("NoNewPrivs")? == "1",
+            filters: if filtered { filters } else { 0 },
+        })
+    }
+}
+
+fn read(path: &str) -> rustix::io::Result<String> {
+    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    text.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}

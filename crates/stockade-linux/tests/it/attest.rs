@@ -1,0 +1,174 @@
+//! What is said to be kept was seen from outside, and what a test breaks is seen to be missing.
+
+use std::fs;
+
+use stockade_linux::{
+    Attest, Attested, Cgroup, CgroupLimits, Errno, Jail, Mechanism, Mount, StartError, Status,
+    Step, start_jailed, start_jailed_if,
+};
+use tempfile::TempDir;
+
+use crate::boxes::project;
+use crate::support::{Mark, shell, text};
+
+/// A box that asks for everything, over a project with a secret and a protected path.
+fn everything() -> (TempDir, Jail) {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::write(folder.path().join(".env"), "secret").unwrap();
+    fs::create_dir(folder.path().join(".git")).unwrap();
+    fs::write(folder.path().join(".git/config"), "good").unwrap();
+    let mut jail = project(folder.path());
+    let at = |name: &str| text(folder.path().join(name).to_str().unwrap());
+    let root = jail.root.as_mut().unwrap();
+    root.push(Mount::Hide { target: at(".env") });
+    root.push(Mount::Pin { target: at(".git") });
+    root.push(Mount::Protect { target: at(".git/config") });
+    jail.cgroup = Some(Cgroup::create(CgroupLimits {
+        memory_bytes_max: Some(512 << 20),
+        tasks_max: Some(100),
+        cpu_millis_per_second: None,
+    }));
+    (folder, jail)
+}
+
+fn attested(jail: Jail) -> Attested {
+    let mut seen = None;
+    let judge = |attested: &Attested| {
+        seen = Some(attested.clone());
+        true
+    };
+    let ended = start_jailed_if(shell("exit 3"), jail, judge).unwrap().wait().unwrap();
+    assert_eq!(ended.status, Status::Code(3));
+    seen.unwrap()
+}
+
+/// Everything that the box asked for; a cgroup where there is one for this user.
+fn all(jail: &Jail) -> Vec<Mechanism> {
+    let has_cgroup = jail.cgroup.as_ref().is_some_and(|cgroup| !cgroup.kept().is_empty());
+    let all = Mechanism::ALL.iter().copied();
+    all.filter(|mechanism| has_cgroup || *mechanism != Mechanism::Cgroup).collect()
+}
+
+#[test]
+fn everything_that_was_asked_for_is_seen() {
+    let (_folder, jail) = everything();
+    let asked = all(&jail);
+    let seen = attested(jail);
+    assert_eq!(seen.missing, [], "{seen:?}");
+    assert_eq!(seen.unseen, [Mechanism::NoNesting]);
+    let kept: Vec<_> = asked.into_iter().filter(|one| *one != Mechanism::NoNesting).collect();
+    assert_eq!(seen.kept, kept);
+    assert_eq!((seen.capabilities, seen.filters), (0, 1));
+    assert_ne!(seen.uid, 0);
+    assert!(seen.mounts.len() > 8);
+}
+
+#[test]
+fn a_mechanism_that_is_left_out_is_missing_although_it_was_asked_for() {
+    let mut tried = 0_u32;
+    let (_folder, jail) = everything();
+    for mechanism in all(&jail) {
+        // The first process of a box rests on these, and one cannot be seen.
+        let rests = [
+            Mechanism::UserNamespace,
+            Mechanism::MountNamespace,
+            Mechanism::PidNamespace,
+            Mechanism::OtherUser,
+            Mechanism::NoNesting,
+        ];
+        if rests.contains(&mechanism) {
+            continue;
+        }
+        let (_folder, mut jail) = everything();
+        jail.sabotage.left_out.push(mechanism);
+        if mechanism == Mechanism::NoNewPrivileges {
+            // Without it the kernel refuses these two.
+            jail.sabotage.left_out.extend([Mechanism::Landlock, Mechanism::Filter]);
+        }
+        let left_out = jail.sabotage.left_out.clone();
+        let seen = attested(jail);
+        assert_eq!(seen.missing, left_out, "{seen:?}");
+        tried = tried.saturating_add(1);
+    }
+    assert!(tried >= 12, "{tried}");
+}
+
+#[test]
+fn a_judge_that_says_no_lets_nothing_run() {
+    let (folder, mut jail) = everything();
+    jail.sabotage.left_out.push(Mechanism::Filter);
+    let mark = Mark::new();
+    let spec = mark.on(shell("touch ran"));
+    let error = start_jailed_if(spec, jail, |seen| seen.missing.is_empty()).unwrap_err();
+    assert_eq!(error, StartError { step: Step::Attest, errno: Errno::CANCELED });
+    assert!(!folder.path().join("ran").exists());
+    assert_eq!(mark.found(), []);
+}
+
+#[test]
+fn what_was_seen_stays_with_the_run() {
+    let (_folder, mut jail) = everything();
+    jail.attest = Attest::BeforeExecution;
+    let mut run = start_jailed(shell("exit 0"), jail).unwrap();
+    assert!(run.attested().unwrap().missing.is_empty());
+    run.wait().unwrap();
+    let (_folder, jail) = everything();
+    let mut run = start_jailed(shell("exit 0"), jail).unwrap();
+    assert!(run.attested().is_none());
+    run.wait().unwrap();
+}
+
+/// Every step that the keeper and a closed box of any user go through.
+const STEPS: [Step; 32] = [
+    Step::ReadRequest,
+    Step::CountProcesses,
+    Step::ListProcesses,
+    Step::BecomeKeeper,
+    Step::CloneBox,
+    Step::Announce,
+    Step::MapIds,
+    Step::JoinCgroups,
+    Step::NameHost,
+    Step::ForbidNesting,
+    Step::TakeSource,
+    Step::MakeRoot,
+    Step::FindPlace,
+    Step::BindFolder,
+    Step::MountMemory,
+    Step::MountProc,
+    Step::MakeEntry,
+    Step::HidePath,
+    Step::ProtectPath,
+    Step::SealRoot,
+    Step::EnterRoot,
+    Step::LeaveHost,
+    Step::TieToKeeper,
+    Step::Fork,
+    Step::OpenSession,
+    Step::PlaceStreams,
+    Step::EnterDirectory,
+    Step::FindProgram,
+    Step::DropCapabilities,
+    Step::RefusePrivileges,
+    Step::RestrictFiles,
+    Step::FilterCalls,
+];
+
+#[test]
+fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
+    let more = [Step::TestLandlock, Step::ClearSignals, Step::CloseDescriptors, Step::AwaitRelease];
+    let root = [Step::ChangeUser, Step::MapOwners];
+    let root = root.into_iter().filter(|_| crate::support::is_root());
+    for step in STEPS.into_iter().chain(more).chain(root) {
+        let (folder, mut jail) = everything();
+        jail.sabotage.fail_at = Some(step);
+        let mark = Mark::new();
+        let mut spec = mark.on(shell("touch ran"));
+        spec.processes_max = Some(100);
+        let error = start_jailed(spec, jail).map(drop).expect_err(&format!("{step:?}"));
+        assert_eq!(error.step, step);
+        assert!(!folder.path().join("ran").exists(), "{step:?}");
+        assert_eq!(mark.found(), [], "{step:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{step:?}");
+    }
+}
