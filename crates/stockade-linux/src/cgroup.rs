@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use self::find::Version;
+pub use self::find::Version as CgroupVersion;
 use self::folder::Folder;
 
 /// Limits for all processes of a box together; `None` sets no limit.
@@ -97,6 +97,11 @@ impl Cgroup {
         cgroup
     }
 
+    /// The version that a limit was set with, where it is set.
+    pub fn version(&self) -> Option<CgroupVersion> {
+        self.folders.first().map(|folder| folder.version)
+    }
+
     /// The limits that are set.
     pub fn kept(&self) -> &[Controller] {
         &self.kept
@@ -135,7 +140,7 @@ impl Cgroup {
 
     /// The folder of version 2, into which a process can be cloned.
     pub(crate) fn unified(&self) -> Option<BorrowedFd<'_>> {
-        let mut unified = self.folders.iter().filter(|folder| folder.version == Version::Two);
+        let mut unified = self.folders.iter().filter(|folder| folder.version == CgroupVersion::Two);
         unified.next().map(|folder| folder.handle.as_fd())
     }
 }

@@ -17,6 +17,8 @@ const _: () = assert!(size_of::<RulesetAttr>() == 24);
 
 /// `LANDLOCK_CREATE_RULESET_VERSION`.
 const VERSION: libc::c_uint = 1;
+/// `LANDLOCK_CREATE_RULESET_ERRATA`.
+const ERRATA: libc::c_uint = 2;
 /// `LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET`.
 const SCOPE_ABSTRACT: u64 = 1;
 /// `LANDLOCK_SCOPE_SIGNAL`.
@@ -37,6 +39,22 @@ pub fn abi() -> Option<u32> {
         )
     };
     u32::try_from(version).ok()
+}
+
+/// The corrections that this kernel's Landlock has, a bit each; none where it does not say (before
+/// ABI 7), or has no Landlock.
+pub(crate) fn errata() -> Option<u32> {
+    // SAFETY: with the errata flag the kernel wants a null attribute of size zero and reads no
+    // memory.
+    let errata = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            ptr::null::<RulesetAttr>(),
+            0_usize,
+            ERRATA,
+        )
+    };
+    u32::try_from(errata).ok()
 }
 
 /// A second lock on the files of a box, whatever its mounts say.

@@ -56,7 +56,7 @@ mod seccomp;
 mod start;
 
 pub use attest::{Attested, SeenMount};
-pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, Controller};
+pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
 pub use dumpable::forbid_dumps;
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]
@@ -66,7 +66,7 @@ pub use keeper::mechanism::Mechanism;
 pub use keeper::step::Step;
 pub use landlock::{Landlock, Rule, abi as landlock_abi, rights, signal_scope};
 pub use mounts::{Access, Mount, ProcView};
-pub use probe::tasks_on_machine;
+pub use probe::{Capabilities, capabilities, tasks_on_machine};
 pub use rlimits::Rlimits;
 pub use running::{Cause, Ended, KeeperLost, Running, Status};
 pub use rustix::io::Errno;

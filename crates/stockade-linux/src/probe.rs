@@ -1,6 +1,10 @@
-//! What this machine is busy with, for limits that the kernel counts per user.
+//! What this machine can do, found by trying, and what it is busy with.
+
+mod capabilities;
 
 use std::{fs, io};
+
+pub use self::capabilities::{Capabilities, capabilities};
 
 /// The number of tasks, threads included, that live on this machine.
 ///

@@ -8,9 +8,9 @@ use rustix::io::Errno;
 
 use super::Controller;
 
-/// The version of a hierarchy.
+/// The version of a hierarchy of cgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub enum Version {
     /// One hierarchy for each controller.
     One,
     /// One for all.

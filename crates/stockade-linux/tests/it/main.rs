@@ -10,6 +10,7 @@ mod jail;
 mod limits;
 mod locks;
 mod memfd;
+mod probe;
 mod refusal;
 mod roles;
 mod root;

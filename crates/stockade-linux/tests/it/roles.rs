@@ -40,6 +40,7 @@ fn plays_a_role_when_asked() {
         Ok("costs") => costs(),
         Ok("descriptors") => descriptors(),
         Ok("keeper-image") => keeper_image(),
+        Ok("capabilities") => crate::probe::say_capabilities(),
         Ok("attacks") => crate::locks::attacks(),
         Ok("abstract") => crate::locks::abstract_socket(),
         #[cfg(target_arch = "x86_64")]

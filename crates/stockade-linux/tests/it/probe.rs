@@ -1,0 +1,48 @@
+//! What this machine is said to be able to do is what it does.
+
+use std::io::{Write, stderr};
+
+use stockade_linux::{Controller, Errno, StartError, Step, capabilities, landlock_abi};
+
+use crate::roles::{self, said, say};
+use crate::support::{bare, is_root};
+
+#[test]
+fn what_can_be_done_was_tried() {
+    let found = capabilities();
+    writeln!(stderr().lock(), "{found:#?}").unwrap();
+    assert_eq!(found.landlock_abi, landlock_abi());
+    assert_eq!(found.filter, Ok(()));
+    // The other tests of boxes need these.
+    assert_eq!((found.namespaces, found.network, found.root), (Ok(()), Ok(()), Ok(())));
+    let named: Vec<_> = found.cgroups.iter().map(|(controller, _)| *controller).collect();
+    assert_eq!(named, [Controller::Memory, Controller::Tasks, Controller::Cpu]);
+    let any = found.cgroups.iter().any(|(_, limited)| limited.is_ok());
+    assert!(any || !is_root() || !std::path::Path::new("/sys/fs/cgroup/memory").exists());
+}
+
+/// As on a machine whose administrator has switched them off.
+#[test]
+fn namespaces_that_are_forbidden_are_found_to_be() {
+    if is_root() {
+        return;
+    }
+    let role = roles::command("capabilities");
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let mut command = bare("unshare");
+    command.args(["--user", "--map-current-user", "--keep-caps", "sh", "-c", forbid]);
+    command.arg(role.get_program()).args(role.get_args());
+    command.envs(role.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let refused = format!("{:?}", StartError { step: Step::CloneBox, errno: Errno::NOSPC });
+    assert_eq!(said(&text, "namespaces"), format!("Err({refused})"), "{text}");
+    assert_eq!(said(&text, "root"), format!("Err({refused})"), "{text}");
+}
+
+/// Says what can be done, as a role.
+pub(crate) fn say_capabilities() {
+    let found = capabilities();
+    say("namespaces", format!("{:?}", found.namespaces));
+    say("root", format!("{:?}", found.root));
+}
