@@ -1,0 +1,88 @@
+//! What keeps each guarantee in a box, as seen from outside.
+
+use stockade_linux::{Attested, Cgroup, Controller, Errno, Mechanism};
+
+use crate::confine::Confinement;
+use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::outcome::Failure;
+
+/// Which mechanisms keep a guarantee in a box.
+fn mechanisms(guarantee: Guarantee) -> &'static [Mechanism] {
+    use Mechanism as M;
+    match guarantee {
+        Guarantee::Writes => &[M::MountNamespace, M::Root, M::ReadOnlyBinds, M::Landlock],
+        Guarantee::Reads => &[M::MountNamespace, M::Root, M::HiddenPaths, M::Landlock],
+        Guarantee::Protected => &[M::ProtectedPaths],
+        Guarantee::Network => &[M::NetworkNamespace, M::Filter],
+        Guarantee::Processes => &[M::PidNamespace, M::IpcNamespace],
+        Guarantee::Privileges => &[
+            M::NoNewPrivileges,
+            M::NoCapabilities,
+            M::Filter,
+            M::UserNamespace,
+            M::OtherUser,
+            M::NoNesting,
+        ],
+        Guarantee::Environment => &[M::PidNamespace],
+        Guarantee::TreeLimits | Guarantee::Limits | Guarantee::Output | Guarantee::Kernel => &[],
+    }
+}
+
+/// Names as keepers of a guarantee what was seen from outside before the program was executed.
+pub(super) fn credit(enforcement: &mut [Enforced], seen: &Attested) {
+    for line in enforcement.iter_mut().filter(|line| line.kept > Kept::None) {
+        let known = mechanisms(line.guarantee);
+        let kept = known.iter().filter(|one| seen.kept.contains(one)).map(|one| one.name());
+        let by: Vec<&'static str> = kept.collect();
+        if !by.is_empty() {
+            let own = ["keeper", "built-environment", "keeper-count"];
+            let own = line.by.iter().copied().filter(|by| own.contains(by));
+            line.by = own.chain(by).collect();
+        }
+    }
+}
+
+/// The box was made, and lacks something that was asked for: nothing has run in it.
+pub(super) fn incomplete(missing: &[Mechanism]) -> Failure {
+    let names: Vec<&str> = missing.iter().map(|one| one.name()).collect();
+    let lost =
+        |guarantee: &Guarantee| mechanisms(*guarantee).iter().any(|one| missing.contains(one));
+    let mut failure = Failure::new(
+        "look at the box from outside",
+        format!("it was asked for {} and is not kept by it", names.join(", ")),
+    )
+    .remedy("stockade doctor tells what this machine can keep");
+    failure.guarantee = Guarantee::ALL.iter().find(|one| lost(one)).map(ToString::to_string);
+    failure
+}
+
+/// Says what the cgroups keep, which only their making shows.
+pub(super) fn settle(
+    enforcement: &mut [Enforced],
+    cgroup: &Cgroup,
+    confinement: &Confinement,
+) -> Result<(), Failure> {
+    let Some(line) = enforcement.iter_mut().find(|one| one.guarantee == Guarantee::TreeLimits)
+    else {
+        return Ok(());
+    };
+    if cgroup.missing().is_empty() {
+        *line = Enforced::full(Guarantee::TreeLimits, &["cgroup", "keeper-count"]);
+    } else {
+        let missing = |(one, errno): &(Controller, Errno)| format!("no cgroup for {one}: {errno}");
+        let missing: Vec<String> = cgroup.missing().iter().map(missing).collect();
+        let why = line.note.take().unwrap_or_default();
+        line.note = Some(format!("{why} ({})", missing.join("; ")));
+    }
+    match confinement.require.get(&Guarantee::TreeLimits) {
+        Some(required) if line.kept < *required => {
+            let mut failure = Failure::new("limit the tree", line.note.clone().unwrap_or_default())
+                .remedy(
+                    "give this user a cgroup (systemd-run --user --scope), or lower box.require",
+                );
+            failure.guarantee = Some(Guarantee::TreeLimits.to_string());
+            Err(failure)
+        }
+        Some(_) | None => Ok(()),
+    }
+}

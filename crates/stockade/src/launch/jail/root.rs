@@ -1,0 +1,141 @@
+//! The root of a box: what it shows, what can be written, what is hidden and protected.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
+
+use crate::confine::Files;
+use crate::guarantee::Guarantee;
+use crate::outcome::Failure;
+
+/// What a box shows of the system, to be read.
+const SYSTEM: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/snap",
+];
+/// The home folder of a run in a box.
+pub(super) const HOME: &str = "/tmp/home";
+/// The folder for temporary files in a box.
+pub(super) const TEMPORARY: &str = "/tmp";
+const TEMPORARY_BYTES: u64 = 1 << 30;
+const TEMPORARY_FILES: u64 = 1 << 18;
+const SHARED_MEMORY_BYTES: u64 = 256 << 20;
+
+/// The root of the box, in the order in which it is made.
+pub(super) fn mounts(files: &Files) -> Result<Vec<Mount>, Failure> {
+    if files.root == Path::new("/") {
+        return Err(files_failure(
+            "show the project",
+            "the whole machine cannot be the project of a box",
+        )
+        .remedy("name a folder with --root"));
+    }
+    let mut mounts = Vec::new();
+    for folder in SYSTEM.iter().map(Path::new).filter(|folder| folder.exists()) {
+        mounts.push(Mount::read_only(&c_path(folder)?).map_err(|error| unshown(folder, &error))?);
+    }
+    let devices = Mount::devices(SHARED_MEMORY_BYTES);
+    mounts.extend(devices.map_err(|error| unshown(Path::new("/dev"), &error))?);
+    mounts.push(Mount::Proc { target: c"/proc".to_owned(), view: ProcView::Whole });
+    mounts.push(Mount::Memory {
+        target: c_path(Path::new(TEMPORARY))?,
+        bytes_max: TEMPORARY_BYTES,
+        files_max: TEMPORARY_FILES,
+        mode: 0o1777,
+    });
+    if !files.write.contains(&files.root) {
+        mounts.push(bind(&files.root, Access::ReadOnly)?);
+    }
+    for path in &files.read {
+        mounts.push(bind(path, Access::ReadOnly)?);
+    }
+    for path in &files.write {
+        mounts.push(bind(path, Access::Writable)?);
+    }
+    mounts.push(Mount::Folder { target: c_path(Path::new(HOME))?, mode: 0o1777 });
+    cover(files, &mut mounts)?;
+    Ok(mounts)
+}
+
+/// Hides and protects what is there, and pins every folder on the way down to it, so that none can
+/// be moved aside with what it holds.
+fn cover(files: &Files, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    let is_there = |path: &&PathBuf| std::fs::symlink_metadata(path).is_ok();
+    let mut pinned: Vec<PathBuf> = Vec::new();
+    for path in files.hide.iter().chain(&files.protect).filter(is_there) {
+        for folder in files.write.iter().filter(|folder| path.starts_with(folder)) {
+            let above: Vec<&Path> =
+                path.ancestors().skip(1).take_while(|above| above != folder).collect();
+            for above in above.into_iter().rev() {
+                if !pinned.iter().any(|pinned| pinned == above) {
+                    pinned.push(above.to_owned());
+                    mounts.push(Mount::Pin { target: c_path(above)? });
+                }
+            }
+        }
+    }
+    for path in files.hide.iter().filter(is_there) {
+        mounts.push(Mount::Hide { target: c_path(path)? });
+    }
+    for path in files.protect.iter().filter(is_there) {
+        mounts.push(Mount::Protect { target: c_path(path)? });
+    }
+    Ok(())
+}
+
+/// The second lock: the same folders, by the rights that each has.
+pub(super) fn landlock(mounts: &[Mount]) -> Landlock {
+    let allow = |path: &str, rights| CString::new(path).ok().map(|path| Rule { path, rights });
+    let mut rules: Vec<Rule> = [
+        allow("/", rights::LIST),
+        allow("/dev", rights::READ | rights::WRITE | rights::DEVICE),
+        allow("/proc", rights::READ | rights::WRITE),
+        allow(TEMPORARY, rights::READ | rights::WRITE),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for mount in mounts {
+        let Mount::Bind { target, access, .. } = mount else { continue };
+        let rights = match access {
+            Access::ReadOnly => rights::READ,
+            Access::Writable => rights::READ | rights::WRITE,
+            Access::Device => continue,
+        };
+        rules.push(Rule { path: target.clone(), rights });
+    }
+    Landlock { rules }
+}
+
+fn bind(path: &Path, access: Access) -> Result<Mount, Failure> {
+    Mount::bind(&c_path(path)?, access).map_err(|error| unshown(path, &error))
+}
+
+/// A path as the kernel takes it.
+pub(super) fn c_path(path: &Path) -> Result<CString, Failure> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_nul| files_failure("show a path", "a path holds a NUL byte"))
+}
+
+fn unshown(path: &Path, error: &std::io::Error) -> Failure {
+    files_failure("show a path", &format!("could not open {path:?}: {error}"))
+        .remedy("take it out of box.write and box.read, or make it")
+}
+
+fn files_failure(step: &str, message: &str) -> Failure {
+    let mut failure = Failure::new(step, message);
+    failure.guarantee = Some(Guarantee::Writes.to_string());
+    failure
+}
