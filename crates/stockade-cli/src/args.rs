@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Run legal and adversarial calls in a throw-away project, and show how each came out
     Demo(Demo),
+    /// Find out what this machine can keep, what it cannot, and how to fix it
+    Doctor(Doctor),
     /// Read, count and verify the journal
     Audit(Audit),
     /// Write a commented starter policy
@@ -214,6 +216,13 @@ pub(crate) struct CheckCall {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,6 +6,7 @@ mod audit;
 mod call;
 mod check;
 mod demo;
+mod doctor;
 mod exit_code;
 mod init;
 mod manual;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Call(calls) => call::calls(&calls),
         Command::Check(check) => check::check(&check),
         Command::Demo(demo) => demo::demo(&demo),
+        Command::Doctor(doctor) => doctor::doctor(&doctor),
         Command::Audit(audit) => audit::audit(&audit),
         Command::Init(init) => init::init(&init),
         Command::Completions(completions) => manual::completions(&completions),

@@ -1,5 +1,6 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
+mod doctor;
 mod held;
 mod jail;
 mod machine;
@@ -7,6 +8,7 @@ mod process;
 mod scratch;
 mod watch;
 
+pub use doctor::{Diagnosis, diagnose};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 

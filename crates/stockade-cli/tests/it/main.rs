@@ -8,6 +8,7 @@ mod audit;
 mod call;
 mod check;
 mod demo;
+mod doctor;
 mod journal;
 mod pipes;
 mod policy;
