@@ -48,6 +48,7 @@ impl Filter {
             (number(libc::SYS_seccomp), Outcome::Check(Check::Seccomp)),
             (number(libc::SYS_personality), Outcome::Check(Check::Personality)),
         ]);
+        calls.extend(table::with_modes());
         program::compile(calls)
     }
 }

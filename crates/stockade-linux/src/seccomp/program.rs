@@ -30,6 +30,18 @@ pub(super) enum Check {
     Seccomp,
     /// Only harmless personalities.
     Personality,
+    /// No set-user-ID and no set-group-ID.
+    Mode {
+        /// The argument with the permissions.
+        mode: u32,
+    },
+    /// No set-user-ID and no set-group-ID, if a file is made.
+    ModeIfMade {
+        /// The argument with the flags.
+        flags: u32,
+        /// The argument with the permissions.
+        mode: u32,
+    },
 }
 
 /// One more than the highest number that this table knows (Linux 6.18): what is newer has not been
@@ -129,10 +141,21 @@ fn checked(check: Check) -> Vec<u64> {
         // TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD. Only the low half counts in the kernel, so only
         // that is compared (CVE-2019-7303).
         Check::Ioctl => none_of(1, &[0x5412, 0x541c, 0x541d, 0x5423], libc::EPERM),
+        Check::Mode { mode } => unless_bits(mode, SET_IDS, libc::EPERM),
+        Check::ModeIfMade { flags, mode } => {
+            let mut check = vec![load(argument(flags)), jump(ANY_BIT, MAKES, 1, 0), give(ALLOW)];
+            check.extend(unless_bits(mode, SET_IDS, libc::EPERM));
+            check
+        }
         Check::Socket(Sockets::Unix) => one_of(0, &[UNIX], libc::EAFNOSUPPORT),
         Check::Socket(Sockets::Internet) => internet(),
     }
 }
+
+/// `S_ISUID` and `S_ISGID`.
+const SET_IDS: u32 = 0o6000;
+/// `O_CREAT`, and the bit of `O_TMPFILE` that is not `O_DIRECTORY`.
+const MAKES: u32 = 0o20_000_100;
 
 const UNIX: u32 = 1;
 const INET: u32 = 2;

@@ -2,7 +2,7 @@
 //!
 //! `ENOSYS` where programs try something newer and fall back, `EPERM` where they should say so.
 
-use super::program::Outcome;
+use super::program::{Check, Outcome};
 use super::{Tracing, number};
 
 /// All calls that are refused.
@@ -14,6 +14,35 @@ pub(super) fn refused(tracing: Tracing) -> impl Iterator<Item = (u32, Outcome)> 
     let all = forbidden.chain(traced).chain(absent);
     all.map(|(call, errno)| (number(call), Outcome::Errno(errno)))
 }
+
+/// Calls that give a file its permissions, and which argument has them.
+///
+/// A box may own files as root does on disk. A set-user-ID file that it made would be root's for
+/// every other user of the machine, whatever the box itself may execute.
+pub(super) fn with_modes() -> impl Iterator<Item = (u32, Outcome)> {
+    let at = |(call, mode): &(libc::c_long, u32)| (number(*call), Check::Mode { mode: *mode });
+    let plain = MODE_CALLS.iter().chain(OLD_MODE_CALLS).map(at);
+    let opening = OPENING_CALLS.iter().map(|(call, flags, mode)| {
+        (number(*call), Check::ModeIfMade { flags: *flags, mode: *mode })
+    });
+    plain.chain(opening).map(|(call, check)| (call, Outcome::Check(check)))
+}
+
+const MODE_CALLS: &[(libc::c_long, u32)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (SYS_FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
+
+#[cfg(target_arch = "x86_64")]
+const OLD_MODE_CALLS: &[(libc::c_long, u32)] =
+    &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_MODE_CALLS: &[(libc::c_long, u32)] = &[];
+
+/// Here the argument counts only if the flags say that a file is made.
+#[cfg(target_arch = "x86_64")]
+const OPENING_CALLS: &[(libc::c_long, u32, u32)] =
+    &[(libc::SYS_openat, 2, 3), (libc::SYS_open, 1, 2)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING_CALLS: &[(libc::c_long, u32, u32)] = &[(libc::SYS_openat, 2, 3)];
 
 /// Refused, and the program should say so.
 const FORBIDDEN: &[libc::c_long] = &[
@@ -100,6 +129,8 @@ const TRACING: &[libc::c_long] = &[
 const ABSENT: &[libc::c_long] = &[
     // Its flags are in memory, which no filter can read; libraries then use `clone`.
     libc::SYS_clone3,
+    // Its mode is in memory too.
+    libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -108,6 +139,7 @@ const ABSENT: &[libc::c_long] = &[
 ];
 
 // Newer than libc's tables; the same number on every architecture, `asm-generic/unistd.h`.
+const SYS_FCHMODAT2: libc::c_long = 452;
 const SYS_STATMOUNT: libc::c_long = 457;
 const SYS_LISTMOUNT: libc::c_long = 458;
 const SYS_LSM_SET_SELF_ATTR: libc::c_long = 460;

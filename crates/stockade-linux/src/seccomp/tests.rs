@@ -129,7 +129,25 @@ fn namespaces_and_listeners_are_refused_threads_and_filters_are_not() {
 }
 
 #[test]
+fn no_call_makes_a_file_that_lends_its_owner() {
+    let outcome = |call, args| outcome(Sockets::Unix, call, args);
+    for bits in [0o4000, 0o2000, 0o6000] {
+        assert_eq!(outcome(libc::SYS_fchmod, [3, 0o755 | bits, 0]), Err(libc::EPERM));
+        assert_eq!(outcome(libc::SYS_fchmodat, [3, 0, 0o755 | bits]), Err(libc::EPERM));
+    }
+    assert_eq!(outcome(libc::SYS_fchmodat, [3, 0, 0o1777]), Ok(()));
+    // Without O_CREAT the register holds whatever was there.
+    #[cfg(target_arch = "x86_64")]
+    for (flags, mode, expected) in
+        [(0o101, 0o4755, Err(libc::EPERM)), (0o1, 0o4755, Ok(())), (0o101, 0o755, Ok(()))]
+    {
+        assert_eq!(outcome(libc::SYS_open, [0, flags, mode]), expected);
+    }
+    assert_eq!(outcome(libc::SYS_openat2, [0; 3]), Err(libc::ENOSYS));
+}
+
+#[test]
 fn the_program_is_small() {
     let len = filter(Sockets::Internet).len();
-    assert!(len < 300, "{len}");
+    assert!(len < 400, "{len}");
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 
 use stockade_linux::{Access, Jail, Mount, start_jailed};
@@ -155,6 +156,29 @@ fn a_set_user_id_file_gives_nothing() {
     let jail = project(folder.path());
     let (_, out, err) = run(jail, "./id -u; id -u");
     assert_eq!(out, "1000\n1000\n", "{err}");
+}
+
+/// The box may own files as root does on disk, so this would be root's for everybody outside.
+#[test]
+fn a_file_that_lends_its_owner_cannot_be_made() {
+    let attacks = [
+        "cp /bin/true f && chmod 4755 f",
+        "cp /bin/true f && chmod g+s f",
+        "install -m 6755 /bin/true f",
+        "perl -e 'umask 0; sysopen(F, \"f\", 0101, 04755) or exit 1'",
+    ];
+    for attack in attacks {
+        let (outside, inside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let lends = |folder: &tempfile::TempDir| {
+            let mode = fs::metadata(folder.path().join("f")).map(|file| file.mode());
+            mode.is_ok_and(|mode| mode & 0o6000 != 0)
+        };
+        bare("/bin/sh").args(["-c", attack]).current_dir(&outside).status().unwrap();
+        assert!(lends(&outside), "control: {attack}");
+        let (ended, _, err) = run(project(inside.path()), attack);
+        assert_ne!(ended.status, stockade_linux::Status::Code(0), "{attack}: {err}");
+        assert!(!lends(&inside), "{attack}: {err}");
+    }
 }
 
 /// Real work: whatever of these is installed must run in a box.
