@@ -49,6 +49,11 @@ pub struct SeenMount {
     pub kind: String,
 }
 
+/// The mechanisms made of mounts that a running box no longer has.
+pub(crate) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
+    look::lost(expected, first)
+}
+
 /// The two ends of the gate.
 #[derive(Debug)]
 pub(crate) struct Gate {

@@ -8,9 +8,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
-use crate::attest::Attested;
+use crate::attest::{self, Attested, Expected};
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
+use crate::keeper::mechanism::Mechanism;
 use crate::keeper::wire::{Report, cause, kind};
 use crate::start::OurStreams;
 
@@ -26,6 +27,7 @@ pub struct Running {
     // Dropped last: a cgroup can be removed once its processes are gone.
     cgroup: Option<Cgroup>,
     attested: Option<Attested>,
+    expected: Option<Expected>,
 }
 
 /// How a run ended. Nothing of it is left, survivors apart.
@@ -78,14 +80,43 @@ pub struct KeeperLost;
 
 impl Running {
     pub(crate) fn new(line: Line, streams: OurStreams, pid: Pid, pidfd: OwnedFd) -> Self {
-        Self { line, streams, pid, pidfd, result: None, cgroup: None, attested: None }
+        Self {
+            line,
+            streams,
+            pid,
+            pidfd,
+            result: None,
+            cgroup: None,
+            attested: None,
+            expected: None,
+        }
     }
 
     /// The same run with what belongs to a box.
-    pub(crate) fn with_box(mut self, cgroup: Option<Cgroup>, attested: Option<Attested>) -> Self {
-        self.cgroup = cgroup;
-        self.attested = attested;
+    pub(crate) fn with_box(
+        mut self,
+        expected: Option<Expected>,
+        cgroup: Option<Cgroup>,
+        attested: Option<Attested>,
+    ) -> Self {
+        (self.expected, self.cgroup, self.attested) = (expected, cgroup, attested);
         self
+    }
+
+    /// The mechanisms made of mounts that a running box has lost.
+    ///
+    /// The host can undo a mount by accident: a program that renames another file over a protected
+    /// one, as `git config` does, takes the mount away, and the box can then write there. Ask now
+    /// and then while the box runs, and kill it if the answer is not empty.
+    pub fn lost(&self) -> io::Result<Vec<Mechanism>> {
+        match &self.expected {
+            Some(expected) if self.result.is_none() => match attest::lost(expected, self.pid) {
+                // The box has just ended, and can write nowhere.
+                Err(Errno::NOENT | Errno::SRCH | Errno::INVAL) => Ok(Vec::new()),
+                other => Ok(other?),
+            },
+            Some(_) | None => Ok(Vec::new()),
+        }
     }
 
     /// What was seen of the box from outside before the program was executed, if it was looked at.

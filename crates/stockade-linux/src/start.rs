@@ -141,16 +141,16 @@ fn launch(
     }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
-    let expected = jail.as_ref().map(Expected::of).unwrap_or_default();
+    let expected = jail.as_ref().map(Expected::of);
     let cgroup = jail.and_then(|jail| jail.cgroup);
     drop((theirs, spec));
     let (pid, pidfd) = hear_forked(&line)?;
-    let attested = match gate {
-        Some(gate) => attest(gate, &expected, pid, judge)?,
-        None => None,
+    let attested = match (gate, &expected) {
+        (Some(gate), Some(expected)) => attest(gate, expected, pid, judge)?,
+        (Some(_) | None, _) => None,
     };
     hear_executed(&line)?;
-    Ok(Running::new(line, ours, pid, pidfd).with_box(cgroup, attested))
+    Ok(Running::new(line, ours, pid, pidfd).with_box(expected, cgroup, attested))
 }
 
 /// The host's ends of the program's streams: non-blocking, close-on-exec.

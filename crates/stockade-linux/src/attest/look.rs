@@ -36,6 +36,37 @@ pub(super) fn at(expected: &Expected, first: Pid, landlock: bool) -> rustix::io:
     Ok(attested)
 }
 
+/// The mechanisms made of mounts that are no longer there, although they were asked for.
+pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
+    let mountinfo = read(&format!("/proc/{}/mountinfo", first.as_raw_nonzero()))?;
+    let mounts: Vec<_> = mountinfo.lines().filter_map(mount).collect();
+    let asked = expected.asked.iter().copied();
+    Ok(asked
+        .filter(|mechanism| sees_mounts(*mechanism, expected, &mounts) == Some(false))
+        .collect())
+}
+
+/// Whether a mechanism that is made of mounts is there; `None` if it is of another kind.
+fn sees_mounts(mechanism: Mechanism, expected: &Expected, mounts: &[SeenMount]) -> Option<bool> {
+    let all_read_only =
+        |targets: &[String]| targets.iter().all(|target| has_flag(mounts, target, "ro"));
+    if mechanism == Mechanism::Root {
+        let root = last(mounts, "/");
+        return Some(root.is_some_and(|root| root.kind == "tmpfs") && has_flag(mounts, "/", "ro"));
+    }
+    if mechanism == Mechanism::ReadOnlyBinds {
+        return Some(all_read_only(&expected.read_only));
+    }
+    if mechanism == Mechanism::HiddenPaths {
+        return Some(all_read_only(&expected.hidden));
+    }
+    if mechanism == Mechanism::ProtectedPaths {
+        let is_mount = |target: &String| last(mounts, target).is_some();
+        return Some(all_read_only(&expected.protected) && expected.pinned.iter().all(is_mount));
+    }
+    None
+}
+
 /// Whether a mechanism can be seen at work; `None` if it could not be seen anyway.
 fn sees(
     mechanism: Mechanism,
@@ -45,8 +76,6 @@ fn sees(
     process: &str,
     landlock: bool,
 ) -> Option<bool> {
-    let all_read_only =
-        |targets: &[String]| targets.iter().all(|target| has_flag(&attested.mounts, target, "ro"));
     Some(match mechanism {
         Mechanism::UserNamespace => is_own(process, "user"),
         Mechanism::MountNamespace => is_own(process, "mnt"),
@@ -56,16 +85,10 @@ fn sees(
         Mechanism::CgroupNamespace => is_own(process, "cgroup"),
         Mechanism::NetworkNamespace => is_own(process, "net"),
         Mechanism::OtherUser => status.uid == expected.uid && status.uid != 0,
-        Mechanism::Root => {
-            let root = last(&attested.mounts, "/");
-            root.is_some_and(|root| root.kind == "tmpfs") && has_flag(&attested.mounts, "/", "ro")
-        }
-        Mechanism::ReadOnlyBinds => all_read_only(&expected.read_only),
-        Mechanism::HiddenPaths => all_read_only(&expected.hidden),
-        Mechanism::ProtectedPaths => {
-            let is_mount = |target: &String| last(&attested.mounts, target).is_some();
-            all_read_only(&expected.protected) && expected.pinned.iter().all(is_mount)
-        }
+        Mechanism::Root
+        | Mechanism::ReadOnlyBinds
+        | Mechanism::HiddenPaths
+        | Mechanism::ProtectedPaths => return sees_mounts(mechanism, expected, &attested.mounts),
         Mechanism::NoCapabilities => status.capabilities == 0,
         Mechanism::NoNewPrivileges => status.no_new_privileges,
         Mechanism::Filter => status.filters > 0,

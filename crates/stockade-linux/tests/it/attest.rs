@@ -118,6 +118,23 @@ fn what_was_seen_stays_with_the_run() {
     run.wait().unwrap();
 }
 
+/// As when somebody runs `git config` on the host while the box runs.
+#[test]
+fn a_protected_path_that_the_host_replaces_is_lost_and_that_is_told() {
+    let (folder, jail) = everything();
+    let line = "while [ ! -e go ]; do sleep 0.01; done; echo evil > .git/config";
+    let mut run = start_jailed(shell(line), jail).unwrap();
+    assert_eq!(run.lost().unwrap(), []);
+    fs::write(folder.path().join("new"), "host").unwrap();
+    fs::rename(folder.path().join("new"), folder.path().join(".git/config")).unwrap();
+    assert_eq!(run.lost().unwrap(), [Mechanism::ProtectedPaths]);
+    fs::write(folder.path().join("go"), "").unwrap();
+    run.wait().unwrap();
+    // This is why it has to be asked for.
+    assert_eq!(fs::read_to_string(folder.path().join(".git/config")).unwrap(), "evil\n");
+    assert_eq!(run.lost().unwrap(), []);
+}
+
 /// Every step that the keeper and a closed box of any user go through.
 const STEPS: [Step; 32] = [
     Step::ReadRequest,
