@@ -236,8 +236,9 @@ fn operation(mount: &Mount, identity: Identity, number: usize, blob: &mut Blob) 
         }
         Mount::Proc { view, .. } => {
             let options = match view {
-                ProcView::Whole => c"hidepid=invisible",
-                ProcView::ProcessesOnly => c"hidepid=invisible,subset=pid",
+                // 2 is "invisible", a word that kernels know since 5.8.
+                ProcView::Whole => c"hidepid=2",
+                ProcView::ProcessesOnly => c"hidepid=2,subset=pid",
             };
             Op { kind: op::PROC, text: blob.text(options), attributes: NOEXEC, ..one }
         }

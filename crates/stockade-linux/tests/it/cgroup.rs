@@ -28,7 +28,7 @@ fn run(cgroup: Cgroup, line: &str) -> (Running, Ended, String, String) {
 }
 
 /// How many cgroups of this process there are.
-fn folders() -> usize {
+pub(crate) fn folders() -> usize {
     let own = format!("/stockade-{}-", std::process::id());
     let listed = bare("find").args(["/sys/fs/cgroup", "-type", "d"]).output().unwrap().stdout;
     String::from_utf8(listed).unwrap().lines().filter(|path| path.contains(&own)).count()

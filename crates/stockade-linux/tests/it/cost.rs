@@ -58,3 +58,12 @@ fn two_hundred_runs_leave_no_descriptor_and_no_zombie() {
     assert_eq!(said(&text, "before"), said(&text, "after"));
     assert_eq!(said(&text, "zombies"), "0");
 }
+
+#[test]
+fn many_boxes_leave_no_descriptor_no_zombie_no_mount_and_no_cgroup() {
+    let output = command("box-leaks").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert_eq!(said(&text, "before"), said(&text, "after"));
+    assert_eq!((said(&text, "zombies"), said(&text, "cgroups")), ("0", "0"));
+}

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use stockade_linux::{Jail, Network, Spec, start, start_jailed};
+use stockade_linux::{
+    Attest, Cgroup, CgroupLimits, Jail, Network, Spec, Status, start, start_jailed,
+};
 
 use crate::support::{Mark, bare, shell, spec, text};
 
@@ -45,6 +47,7 @@ fn plays_a_role_when_asked() {
         Ok("abstract") => crate::locks::abstract_socket(),
         #[cfg(target_arch = "x86_64")]
         Ok("int80") => crate::locks::int80(),
+        Ok("box-leaks") => box_leaks(),
         Ok("box-costs") => box_costs(),
         Ok("box-supervisor") => box_supervisor(),
         Ok(other) => panic!("there is no role {other}"),
@@ -112,6 +115,48 @@ fn box_supervisor() {
     say("pid", run.pid());
     thread::sleep(Duration::from_secs(1000));
     drop(run);
+}
+
+/// Counts what it holds before and after many boxes, good, bad and killed, some at the same time.
+fn box_leaks() {
+    let limits = CgroupLimits { tasks_max: Some(50), ..CgroupLimits::default() };
+    let boxed = |program: &str| {
+        let mut jail = crate::boxes::closed(program);
+        jail.cgroup = Some(Cgroup::create(limits));
+        jail
+    };
+    let round = |number: usize| match number % 4 {
+        0 => drop(start_jailed(shell("sleep 1000"), boxed("/bin/sh")).unwrap()),
+        1 => drop(start_jailed(spec("/bin/true", &[]), boxed("/none")).unwrap_err()),
+        2 => {
+            let mut jail = boxed("/bin/sh");
+            jail.attest = Attest::BeforeExecution;
+            let ended = start_jailed(shell("exit 7"), jail).unwrap().wait().unwrap();
+            assert_eq!(ended.status, Status::Code(7));
+        }
+        _ => {
+            let line = "setsid sleep 1000 & exit 9";
+            let ended = start_jailed(shell(line), boxed("/bin/sh")).unwrap().wait().unwrap();
+            assert_eq!((ended.status, ended.leftovers), (Status::Code(9), 1));
+        }
+    };
+    let held = || {
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap().count();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count();
+        format!("{descriptors} descriptors and {mounts} mounts")
+    };
+    round(0);
+    let before = held();
+    (0..20).for_each(round);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..8).for_each(round));
+        }
+    });
+    say("before", before);
+    say("after", held());
+    say("zombies", zombies());
+    say("cgroups", crate::cgroup::folders());
 }
 
 /// Measures boxes beside bare spawns and unboxed starts, turn by turn, in a host with threads and
