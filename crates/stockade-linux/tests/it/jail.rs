@@ -4,7 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use stockade_linux::{
-    Cause, Errno, Identity, Jail, Network, Spec, StartError, Status, Step, start, start_jailed,
+    Cause, Errno, Identity, Jail, Network, Rlimits, Spec, StartError, Status, Step, start,
+    start_jailed,
 };
 
 use crate::support::{Mark, bare, finish, is_root, shell, spec, text, within};
@@ -228,4 +229,20 @@ fn the_environment_of_a_first_process_is_not_readable_from_outside_either() {
     run.kill().unwrap();
     run.wait().unwrap();
     assert!(read.is_err());
+}
+
+/// In a user namespace of its own a box has a count of its own, so the kernel holds the limit for
+/// the whole box at each fork, whatever else the same user runs.
+#[test]
+fn the_limit_of_processes_is_the_boxs_own() {
+    let rlimits = Rlimits { processes: Some(12), ..Rlimits::default() };
+    let line = "for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; echo eight; \
+                for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; echo sixteen";
+    let boxed = || start_jailed(Spec { rlimits, ..shell(line) }, bare_box("/bin/sh")).unwrap();
+    let (mut first, mut second) = (boxed(), boxed());
+    for run in [&mut first, &mut second] {
+        let (ended, out, err) = finish(run);
+        assert_eq!(out, "eight\n", "{ended:?} {err}");
+        assert!(err.contains("fork"), "{err}");
+    }
 }
