@@ -21,7 +21,10 @@ pub struct Jail {
     pub program: CString,
     /// The working directory's path in the box; [`Spec::cwd`](crate::Spec::cwd) is not used.
     pub cwd: CString,
-    /// The user and group. Neither may be root's, outside or inside.
+    /// Whether there are namespaces at all.
+    pub form: Form,
+    /// The user and group. Neither may be root's, outside or inside. Without namespaces they are
+    /// the caller's.
     pub identity: Identity,
     /// What the box has of the network.
     pub network: Network,
@@ -73,6 +76,20 @@ pub enum Nesting {
     Allowed,
 }
 
+/// Whether a box has namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It has, and a first process that takes everything with it.
+    Namespaces,
+    /// It has none, where they are forbidden: the host's files, processes and network stay in
+    /// sight, and Landlock, the filter and the keeper alone hold the program.
+    /// [`Spec::signal_scope`](crate::Spec::signal_scope) is used as without a box.
+    ///
+    /// Landlock does not know permissions, owners, times and extended attributes of files: what the
+    /// user owns can still be changed in these.
+    LocksOnly,
+}
+
 /// What a box has of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
@@ -90,6 +107,7 @@ impl Jail {
         Self {
             program: program.to_owned(),
             cwd: cwd.to_owned(),
+            form: Form::Namespaces,
             identity: Identity::of_caller(),
             network: Network::None,
             host_name: c"box".to_owned(),
@@ -102,5 +120,35 @@ impl Jail {
             #[cfg(feature = "sabotage")]
             sabotage: Sabotage::default(),
         }
+    }
+
+    /// Locks for a program without namespaces; the paths are the host's. The rules of
+    /// [`Self::landlock`] say what it may do.
+    pub fn locks_only(program: &CStr, cwd: &CStr, landlock: Landlock) -> Self {
+        Self {
+            form: Form::LocksOnly,
+            network: Network::Host,
+            nesting: Nesting::Allowed,
+            landlock: Some(landlock),
+            filter: Some(Filter { sockets: Sockets::Pairs, tracing: Tracing::Forbidden }),
+            ..Self::new(program, cwd)
+        }
+    }
+
+    /// Whether what it asks for goes together.
+    pub(crate) fn is_possible(&self) -> bool {
+        match self.form {
+            Form::Namespaces => !self.identity.is_root_anywhere(),
+            Form::LocksOnly => {
+                self.root.is_none()
+                    && self.network == Network::Host
+                    && self.nesting == Nesting::Allowed
+            }
+        }
+    }
+
+    /// The user and group that the keeper has to become.
+    pub(crate) fn user_to_take_on(&self) -> Option<(u32, u32)> {
+        self.identity.to_take_on().filter(|_| self.form == Form::Namespaces)
     }
 }

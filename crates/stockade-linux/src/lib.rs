@@ -61,7 +61,7 @@ pub use dumpable::forbid_dumps;
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]
 pub use jail::Sabotage;
-pub use jail::{Attest, Jail, Nesting, Network};
+pub use jail::{Attest, Form, Jail, Nesting, Network};
 pub use keeper::mechanism::Mechanism;
 pub use keeper::step::Step;
 pub use landlock::{Landlock, Rule, abi as landlock_abi, rights, signal_scope};

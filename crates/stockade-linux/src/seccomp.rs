@@ -20,6 +20,9 @@ pub struct Filter {
 /// The socket families that a filter allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sockets {
+    /// None: connected pairs only. Without a root of its own a program could otherwise reach every
+    /// socket that has a path.
+    Pairs,
     /// Unix sockets only.
     Unix,
     /// Also IPv4, IPv6 and the list of interfaces (`NETLINK_ROUTE`), no raw sockets.

@@ -11,7 +11,6 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::attest::{Attested, Expected, Gate, HostSide};
 use crate::control::{Heard, Line, Patience};
-use crate::identity::Identity;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::keeper::wire::{JAILED, Report, kind, slot};
@@ -94,7 +93,8 @@ pub fn start(spec: Spec) -> Result<Running, StartError> {
 
 /// Starts the program in a box; when this returns it has been executed there.
 ///
-/// [`Spec::cwd`] and [`Spec::signal_scope`] are not used: the box has its own.
+/// [`Spec::cwd`] and, where there are namespaces, [`Spec::signal_scope`] are not used: the box has
+/// its own.
 pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
     launch(spec, Some(jail), |_| true)
 }
@@ -119,7 +119,7 @@ fn launch(
     let boxed = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
     if let Some(jail) = &jail {
-        theirs.give_to(jail.identity, spec.stdin).at(Step::OpenStreams)?;
+        theirs.give_to(jail.user_to_take_on(), spec.stdin).at(Step::OpenStreams)?;
     }
     let mut packed = request::pack(&spec).at(Step::PackRequest)?;
     packed.request.jail = if boxed.is_some() { JAILED } else { 0 };
@@ -171,8 +171,8 @@ struct TheirStreams {
 impl TheirStreams {
     /// Makes the pipes the box's own where that is another user: a pipe has an owner, and who
     /// opens `/dev/stdout` opens it again.
-    fn give_to(&self, identity: Identity, stdin: Stdin) -> rustix::io::Result<()> {
-        let Some((uid, gid)) = identity.to_take_on() else { return Ok(()) };
+    fn give_to(&self, user: Option<(u32, u32)>, stdin: Stdin) -> rustix::io::Result<()> {
+        let Some((uid, gid)) = user else { return Ok(()) };
         let stdin = (stdin == Stdin::Piped).then_some(&self.stdin);
         for pipe in stdin.into_iter().chain([&self.stdout, &self.stderr]) {
             fchown(pipe, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;

@@ -3,8 +3,9 @@
 use std::ffi::CStr;
 
 use crate::cgroup::Cgroup;
-use crate::jail::{Jail, Nesting, Network};
+use crate::jail::{Form, Jail, Nesting, Network};
 use crate::keeper::mechanism::Mechanism;
+use crate::landlock;
 use crate::mounts::{Access, Mount};
 
 /// What was asked for.
@@ -21,7 +22,10 @@ pub(crate) struct Expected {
     pub(super) pinned: Vec<String>,
     /// Names of the box's own cgroups.
     pub(super) cgroups: Vec<String>,
-    pub(super) has_root: bool,
+    /// Whether the box tests Landlock itself.
+    pub(super) tests_landlock: bool,
+    /// Whether there are namespaces, and so a first process.
+    pub(super) has_namespaces: bool,
 }
 
 impl Expected {
@@ -31,17 +35,21 @@ impl Expected {
         for mount in jail.root.iter().flatten() {
             expected.add(mount);
         }
-        expected.has_root = jail.root.is_some();
+        let boxed = jail.form == Form::Namespaces;
+        expected.has_namespaces = boxed;
+        // A file at the root, or a signal to the keeper where signals are scoped.
+        let scopes = landlock::abi().is_some_and(|abi| abi >= 6);
+        expected.tests_landlock = jail.root.is_some() || (scopes && !boxed);
         expected.cgroups = jail.cgroup.iter().flat_map(Cgroup::names).collect();
         let asked = [
-            (Mechanism::UserNamespace, true),
-            (Mechanism::MountNamespace, true),
-            (Mechanism::PidNamespace, true),
-            (Mechanism::IpcNamespace, true),
-            (Mechanism::UtsNamespace, true),
-            (Mechanism::CgroupNamespace, true),
+            (Mechanism::UserNamespace, boxed),
+            (Mechanism::MountNamespace, boxed),
+            (Mechanism::PidNamespace, boxed),
+            (Mechanism::IpcNamespace, boxed),
+            (Mechanism::UtsNamespace, boxed),
+            (Mechanism::CgroupNamespace, boxed),
             (Mechanism::NetworkNamespace, jail.network != Network::Host),
-            (Mechanism::OtherUser, true),
+            (Mechanism::OtherUser, boxed),
             (Mechanism::Root, jail.root.is_some()),
             (Mechanism::ReadOnlyBinds, !expected.read_only.is_empty()),
             (Mechanism::HiddenPaths, !expected.hidden.is_empty()),

@@ -12,9 +12,7 @@ use crate::keeper::mechanism::Mechanism;
 
 /// Looks at the only child of the box's first process.
 pub(super) fn at(expected: &Expected, first: Pid, landlock: bool) -> rustix::io::Result<Attested> {
-    let first = first.as_raw_nonzero();
-    let children = read(&format!("/proc/{first}/task/{first}/children"))?;
-    let program = children.split_whitespace().next().ok_or(Errno::SRCH)?;
+    let program = if expected.has_namespaces { only_child(first)? } else { number(first) };
     let process = format!("/proc/{program}");
     let status = Status::parse(&read(&format!("{process}/status"))?).ok_or(Errno::PROTO)?;
     let mut attested = Attested {
@@ -36,9 +34,19 @@ pub(super) fn at(expected: &Expected, first: Pid, landlock: bool) -> rustix::io:
     Ok(attested)
 }
 
+fn number(process: Pid) -> String {
+    process.as_raw_nonzero().to_string()
+}
+
+fn only_child(first: Pid) -> rustix::io::Result<String> {
+    let first = number(first);
+    let children = read(&format!("/proc/{first}/task/{first}/children"))?;
+    children.split_whitespace().next().map(str::to_owned).ok_or(Errno::SRCH)
+}
+
 /// The mechanisms made of mounts that are no longer there, although they were asked for.
 pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
-    let mountinfo = read(&format!("/proc/{}/mountinfo", first.as_raw_nonzero()))?;
+    let mountinfo = read(&format!("/proc/{}/mountinfo", number(first)))?;
     let mounts: Vec<_> = mountinfo.lines().filter_map(mount).collect();
     let asked = expected.asked.iter().copied();
     Ok(asked
@@ -89,14 +97,16 @@ fn sees(
         | Mechanism::ReadOnlyBinds
         | Mechanism::HiddenPaths
         | Mechanism::ProtectedPaths => return sees_mounts(mechanism, expected, &attested.mounts),
-        Mechanism::NoCapabilities => status.capabilities == 0,
+        // What bounds those to come can be emptied in a user namespace of one's own only.
+        Mechanism::NoCapabilities if expected.has_namespaces => status.capabilities == 0,
+        Mechanism::NoCapabilities => status.held_capabilities == 0,
         Mechanism::NoNewPrivileges => status.no_new_privileges,
         Mechanism::Filter => status.filters > 0,
         Mechanism::Cgroup => expected
             .cgroups
             .iter()
             .all(|name| attested.cgroups.iter().any(|line| line.rsplit('/').next() == Some(name))),
-        Mechanism::Landlock if expected.has_root => landlock,
+        Mechanism::Landlock if expected.tests_landlock => landlock,
         Mechanism::Landlock | Mechanism::NoNesting => return None,
     })
 }
@@ -129,6 +139,7 @@ fn mount(line: &str) -> Option<SeenMount> {
 struct Status {
     uid: u32,
     capabilities: u64,
+    held_capabilities: u64,
     no_new_privileges: bool,
     filters: u32,
 }
@@ -141,16 +152,17 @@ impl Status {
         };
         let uids: Vec<u32> =
             field("Uid")?.split_whitespace().filter_map(|uid| uid.parse().ok()).collect();
-        let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
-        let sets = sets.map(|name| u64::from_str_radix(field(name).unwrap_or(""), 16).ok());
-        let capabilities = sets.into_iter().try_fold(0, |all, set| Some(all | set?))?;
+        let set = |name| u64::from_str_radix(field(name).unwrap_or(""), 16).ok();
+        let held = ["CapInh", "CapPrm", "CapEff", "CapAmb"].into_iter();
+        let held_capabilities = held.map(set).try_fold(0, |all, set| Some(all | set?))?;
         let filtered = field("Seccomp")? == "2";
         // Older kernels do not count them.
         let filters = field("Seccomp_filters").map_or(Some(1), |count| count.parse().ok())?;
         Some(Self {
             // All four must be one.
             uid: uids.first().copied().filter(|uid| uids == [*uid; 4])?,
-            capabilities,
+            capabilities: held_capabilities | set("CapBnd")?,
+            held_capabilities,
             no_new_privileges: field("NoNewPrivs")? == "1",
             filters: if filtered { filters } else { 0 },
         })

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 #[cfg(feature = "sabotage")]
 use super::Sabotage;
-use super::{Attest, Jail, Nesting, Network};
+use super::{Attest, Form, Jail, Nesting, Network};
 use crate::attest::Gate;
 use crate::blob::Blob;
 use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Plan, Rule, new, option};
@@ -60,13 +60,13 @@ impl<'a> Others<'a> {
 
 /// Writes a box down.
 pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
-    if jail.identity.is_root_anywhere() {
+    if !jail.is_possible() {
         return Err(Errno::INVAL.into());
     }
     let mut blob = Blob::new();
     let mut others = Others(Vec::new());
     let (uid_map, gid_map) = jail.identity.maps();
-    let outer = jail.identity.to_take_on().unwrap_or((NONE, NONE));
+    let outer = jail.user_to_take_on().unwrap_or((NONE, NONE));
     let mut plan = Plan {
         namespaces: namespaces(jail),
         options: options(jail),
@@ -184,6 +184,9 @@ fn options(jail: &Jail) -> u32 {
 }
 
 fn namespaces(jail: &Jail) -> u64 {
+    if jail.form == Form::LocksOnly {
+        return 0;
+    }
     let own = new::USER | new::MOUNT | new::PID | new::IPC | new::UTS | new::CGROUP;
     match jail.network {
         Network::Host => own,

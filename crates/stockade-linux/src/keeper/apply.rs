@@ -44,20 +44,24 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
 
 /// Turns a process of the box into the program. Returns only what went wrong.
 pub(crate) fn become_program_in_child(job: &Job, cell: &Cell) -> Failed {
-    match lock_in_child(job, cell) {
+    let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(job, cell));
+    match locked {
         Ok(program) => program::execute_in_child(job, program),
         Err(failed) => failed,
     }
 }
 
-fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
-    sys::setsid().at(Step::OpenSession)?;
+/// Puts every lock on, in a box or without one, and gives the program to be executed.
+pub(crate) fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
+    if !cell.has_namespaces() {
+        cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
+    }
     place_streams_in_child(job)?;
     sys::mounts::chdir(cell.text(cell.plan.cwd)).at(Step::EnterDirectory)?;
     let program = program::find_in_child(job, cell).at(Step::FindProgram)?;
     limit_in_child(job)?;
     if !cell.leaves_out(Mechanism::NoCapabilities) {
-        sys::locks::drop_all_capabilities().at(Step::DropCapabilities)?;
+        locks::drop_capabilities_in_child(cell).at(Step::DropCapabilities)?;
     }
     if !cell.leaves_out(Mechanism::NoNewPrivileges) {
         locks::refuse_privileges_in_child()?;

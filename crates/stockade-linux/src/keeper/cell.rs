@@ -118,6 +118,11 @@ impl Cell {
         Ok(unsafe { core::slice::from_raw_parts(start, count as usize) })
     }
 
+    /// Whether the box has namespaces, and so a first process; without them it is locks only.
+    pub(crate) const fn has_namespaces(&self) -> bool {
+        self.plan.namespaces != 0
+    }
+
     /// Whether a test wants this mechanism left out.
     pub(crate) fn leaves_out(&self, mechanism: Mechanism) -> bool {
         sabotage::leaves_out(&self.plan, mechanism)

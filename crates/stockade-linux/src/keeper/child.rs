@@ -2,6 +2,8 @@
 
 #![expect(clippy::as_conversions, reason = "a 32-bit count becomes a size")]
 
+use super::apply;
+use super::cell::Cell;
 use super::job::Job;
 use super::program::execute_in_child;
 use super::step::Step;
@@ -12,14 +14,27 @@ use super::wire::{Report, kind, slot};
 const FIRST_AFTER_STDERR: i32 = 3;
 
 /// Turns this process into the program. Returns only what went wrong.
-pub(crate) fn become_program_in_child(job: &Job, keeper: Pid, nice: Option<isize>) -> Failed {
-    match prepare_in_child(job, keeper, nice) {
-        Ok(()) => execute_in_child(job, job.fd(slot::PROGRAM)),
+pub(crate) fn become_program_in_child(
+    job: &Job,
+    locks: Option<&Cell>,
+    keeper: Pid,
+    nice: Option<isize>,
+) -> Failed {
+    if let Err(failed) = tie_in_child(keeper, nice) {
+        return failed;
+    }
+    let prepared = match locks {
+        Some(cell) => apply::lock_in_child(job, cell),
+        None => prepare_in_child(job).map(|()| job.fd(slot::PROGRAM)),
+    };
+    match prepared {
+        Ok(program) => execute_in_child(job, program),
         Err(failed) => failed,
     }
 }
 
-fn prepare_in_child(job: &Job, keeper: Pid, nice: Option<isize>) -> Result<(), Failed> {
+/// Makes this process known to the host and its life that of the keeper.
+fn tie_in_child(keeper: Pid, nice: Option<isize>) -> Result<(), Failed> {
     if let Some(nice) = nice {
         sys::set_nice(nice).at(Step::LimitResources)?;
     }
@@ -30,6 +45,10 @@ fn prepare_in_child(job: &Job, keeper: Pid, nice: Option<isize>) -> Result<(), F
         // The keeper died before the line above could take effect.
         return Err(Failed { step: Step::TieToKeeper, errno: Errno::SRCH });
     }
+    Ok(())
+}
+
+fn prepare_in_child(job: &Job) -> Result<(), Failed> {
     place_streams_in_child(job)?;
     enter_in_child(job.fd(slot::CWD)).at(Step::EnterDirectory)?;
     limit_in_child(job)?;

@@ -13,6 +13,16 @@ use super::watch::{At, Failed};
 pub(crate) const CANARY: &CStr = c".stockade-canary";
 const CANARY_PATH: &CStr = c"/.stockade-canary";
 
+/// No capability is left.
+pub(crate) fn drop_capabilities_in_child(cell: &Cell) -> sys::Result<()> {
+    match sys::locks::drop_all_capabilities() {
+        // Outside a user namespace of its own an ordinary user has none, and cannot change what
+        // bounds those to come; no_new_privs keeps them from coming.
+        Err(Errno::PERM) if !cell.has_namespaces() => sys::locks::set_capabilities(0),
+        other => other,
+    }
+}
+
 /// No privileges from set-user-ID files or file capabilities, ever.
 pub(crate) fn refuse_privileges_in_child() -> Result<(), Failed> {
     sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::RefusePrivileges)?;
@@ -32,6 +42,8 @@ pub(crate) enum Seen {
 /// Enters the Landlock domain, and sees that it holds.
 pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
     let Some(ruleset) = cell.fd(cell.plan.ruleset) else { return Ok(Seen::Nothing) };
+    let parent = sys::getppid();
+    let before = sys::kill(parent, 0);
     if !cell.leaves_out(Mechanism::Landlock) {
         let rules = cell.array(cell.plan.rules, cell.plan.rule_count).at(Step::RestrictFiles)?;
         for rule in rules {
@@ -40,7 +52,10 @@ pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
         sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)?;
     }
     if cell.plan.base == 0 {
-        return Ok(Seen::Nothing);
+        // Without a root of its own there is no such file. Where Landlock scopes signals, one that
+        // could be sent before tells.
+        let scoped = before.is_ok() && sys::kill(parent, 0) == Err(Errno::PERM);
+        return Ok(if scoped { Seen::Refusing } else { Seen::Nothing });
     }
     match sys::open(sys::AT_FDCWD, CANARY_PATH) {
         Err(Errno::ACCES) => Ok(Seen::Refusing).at(Step::TestLandlock),

@@ -58,15 +58,16 @@ fn keep_one_program() -> Result<Option<Report>, Failed> {
     become_keeper()?;
     let Some(job) = Job::receive(CONTROL)? else { return Ok(None) };
     let mut cell = if job.request.jail == JAILED { Some(Cell::receive(CONTROL)?) } else { None };
-    let mut counter = Counter::new(processes_max(&job, cell.as_ref()))?;
-    // A box needs no scope: killing its first process kills it all.
-    let reach = if cell.is_some() { Reach::Machine } else { close_scope(&job)? };
+    let has_first = cell.as_ref().is_some_and(Cell::has_namespaces);
+    let mut counter = Counter::new(processes_max(&job, has_first))?;
+    // With a first process there is no need for a scope: killing it kills the whole box.
+    let reach = if has_first { Reach::Machine } else { close_scope(&job)? };
     let mut tree = Tree::open(reach)?;
     let children = sys::child_signals().at(Step::BecomeKeeper)?;
     let nice = hurry();
     let (program, verdict) = match &mut cell {
-        None => fork_program(&job, nice)?,
-        Some(cell) => clone_box(&job, cell, nice)?,
+        Some(cell) if has_first => clone_box(&job, cell, nice)?,
+        locks_only => fork_program(&job, locks_only.as_ref(), nice)?,
     };
     tree.plant(program);
 
@@ -78,15 +79,16 @@ fn keep_one_program() -> Result<Option<Report>, Failed> {
         End::NotStarted(failed) => Err(failed),
         End::Because(cause) => {
             let report = account(&tree, program, cause, survivors);
-            Ok(Some(cell.map_or(report, |cell| told_by_first(&cell, report))))
+            let first = cell.filter(Cell::has_namespaces);
+            Ok(Some(first.map_or(report, |cell| told_by_first(&cell, report))))
         }
     }
 }
 
 /// How many processes may live at once, the box's first one not counted.
-fn processes_max(job: &Job, cell: Option<&Cell>) -> u32 {
+fn processes_max(job: &Job, has_first: bool) -> u32 {
     // The highest number says that there is no limit.
-    job.request.processes_max.saturating_add(u32::from(cell.is_some()))
+    job.request.processes_max.saturating_add(u32::from(has_first))
 }
 
 /// Cuts what was inherited and makes this process fit to hold a tree.
@@ -135,16 +137,20 @@ fn hurry() -> Option<isize> {
 }
 
 /// Forks the program: its id, and a pipe that closes when it is executed.
-fn fork_program(job: &Job, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
+fn fork_program(job: &Job, locks: Option<&Cell>, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
     let [verdict, failure] = sys::pipe().at(Step::Fork)?;
     let keeper = sys::getpid();
     match sys::fork().at(Step::Fork)? {
         Forked::Parent(program) => {
             sys::close(failure);
+            if let Some(cell) = locks {
+                cell.close();
+            }
             Ok((program, verdict))
         }
         Forked::Child => {
-            let Failed { step, errno } = child::become_program_in_child(job, keeper, nice);
+            sys::close(verdict);
+            let Failed { step, errno } = child::become_program_in_child(job, locks, keeper, nice);
             let message = Failure { step: step.number(), errno: errno.0 };
             let told = sys::write(failure, message.bytes());
             sys::exit(if told.is_ok() { 127 } else { 126 })

@@ -147,6 +147,7 @@ fn checked(check: Check) -> Vec<u64> {
             check.extend(unless_bits(mode, SET_IDS, libc::EPERM));
             check
         }
+        Check::Socket(Sockets::Pairs) => vec![refuse(libc::EAFNOSUPPORT)],
         Check::Socket(Sockets::Unix) => one_of(0, &[UNIX], libc::EAFNOSUPPORT),
         Check::Socket(Sockets::Internet) => internet(),
     }

@@ -89,6 +89,8 @@ fn sockets_are_those_of_the_listed_families() {
         }
     }
     assert_eq!(socket(Sockets::Unix, 2, 1, 0), Err(libc::EAFNOSUPPORT));
+    assert_eq!(socket(Sockets::Pairs, 1, 1, 0), Err(libc::EAFNOSUPPORT));
+    assert_eq!(outcome(Sockets::Pairs, libc::SYS_socketpair, [1, 1, 0]), Ok(()));
     for family in [2, 10] {
         assert_eq!(socket(Sockets::Internet, family, 0o2_004_001, 6), Ok(()));
         assert_eq!(socket(Sockets::Internet, family, 2, 17), Ok(()));

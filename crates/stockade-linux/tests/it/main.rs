@@ -9,6 +9,7 @@ mod cost;
 mod jail;
 mod limits;
 mod locks;
+mod locks_only;
 mod memfd;
 mod probe;
 mod refusal;

@@ -1,0 +1,109 @@
+//! The form of a box where namespaces are forbidden: Landlock, the filter and the keeper alone.
+
+use std::ffi::CStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use stockade_linux::{
+    Attest, Errno, Jail, Landlock, Mechanism, Network, Rule, StartError, Status, Step,
+    landlock_abi, rights, start_jailed,
+};
+use tempfile::TempDir;
+
+use crate::support::{Mark, bare, finish, shell, text};
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Locks around a shell that may write one folder.
+fn locked(folder: &TempDir) -> Jail {
+    let path = text(folder.path().to_str().unwrap());
+    let system: [&CStr; 6] = [c"/usr", c"/bin", c"/lib", c"/lib64", c"/etc", c"/proc"];
+    let there = |path: &&CStr| fs::exists(path.to_str().unwrap()).unwrap();
+    let read = |path: &CStr| Rule { path: path.to_owned(), rights: rights::READ };
+    let mut rules: Vec<_> = system.into_iter().filter(there).map(read).collect();
+    rules.push(Rule { path: path.clone(), rights: rights::READ | rights::WRITE });
+    rules.push(Rule { path: c"/dev/null".to_owned(), rights: rights::READ | rights::WRITE });
+    Jail::locks_only(c"/bin/sh", &path, Landlock { rules })
+}
+
+#[test]
+fn files_outside_can_be_neither_read_nor_written() {
+    if landlock_abi().is_none() {
+        return;
+    }
+    let (inside, outside) = (folder(), folder());
+    fs::write(outside.path().join("canary"), "secret").unwrap();
+    fs::set_permissions(outside.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let canary = outside.path().display();
+    let attack = format!(
+        "cat {canary}/canary; ls {canary}; echo x > {canary}/new; mv {canary}/canary ./stolen; \
+         ln {canary}/canary ./link; ln -s {canary}/canary s; cat s; echo fine > mine; cat mine"
+    );
+    let (_, out, err) = finish(&mut start_jailed(shell(&attack), locked(&inside)).unwrap());
+    assert_eq!(out, "fine\n", "{err}");
+    assert!(outside.path().join("canary").exists() && !outside.path().join("new").exists());
+    let control = bare("/bin/sh").args(["-c", &attack]).current_dir(&inside).output().unwrap();
+    let control = String::from_utf8(control.stdout).unwrap();
+    assert!(control.contains("secret") && outside.path().join("new").exists(), "{control}");
+}
+
+#[test]
+fn the_locks_are_on_and_seen() {
+    if landlock_abi().is_none_or(|abi| abi < 6) {
+        return;
+    }
+    let folder = folder();
+    let mut jail = locked(&folder);
+    jail.attest = Attest::BeforeExecution;
+    let mut run = start_jailed(shell("cat /proc/self/status; exit 6"), jail).unwrap();
+    let (ended, out, err) = finish(&mut run);
+    assert_eq!(ended.status, Status::Code(6), "{err}");
+    for line in ["NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapEff:\t0000000000000000\n"] {
+        assert!(out.contains(line), "{out}");
+    }
+    let seen = run.attested().unwrap();
+    let kept = [
+        Mechanism::NoCapabilities,
+        Mechanism::NoNewPrivileges,
+        Mechanism::Landlock,
+        Mechanism::Filter,
+    ];
+    assert_eq!((seen.kept.as_slice(), seen.missing.as_slice()), (kept.as_slice(), [].as_slice()));
+
+    let mut jail = locked(&folder);
+    jail.attest = Attest::BeforeExecution;
+    jail.sabotage.left_out.push(Mechanism::Landlock);
+    let mut run = start_jailed(shell("exit 0"), jail).unwrap();
+    run.wait().unwrap();
+    assert_eq!(run.attested().unwrap().missing, [Mechanism::Landlock]);
+}
+
+#[test]
+fn nothing_is_left_and_the_keeper_cannot_be_killed() {
+    if landlock_abi().is_none_or(|abi| abi < 6) {
+        return;
+    }
+    let (folder, mark) = (folder(), Mark::new());
+    let line = "kill -9 $PPID && exit 1; (setsid sh -c 'sleep 1000 & sleep 1000' &); \
+                setsid sleep 1000 & exit 5";
+    let ended = start_jailed(mark.on(shell(line)), locked(&folder)).unwrap().wait().unwrap();
+    assert_eq!((ended.status, ended.survivors), (Status::Code(5), 0));
+    assert_eq!(mark.found(), []);
+}
+
+#[test]
+fn what_needs_namespaces_is_refused_not_dropped() {
+    let folder = folder();
+    let refused = |change: fn(&mut Jail)| {
+        let mut jail = locked(&folder);
+        change(&mut jail);
+        start_jailed(shell("exit 0"), jail).unwrap_err()
+    };
+    let impossible = StartError { step: Step::PrepareBox, errno: Errno::INVAL };
+    assert_eq!(refused(|jail| jail.network = Network::None), impossible);
+    assert_eq!(refused(|jail| jail.root = Some(Vec::new())), impossible);
+}
