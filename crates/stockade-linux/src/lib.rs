@@ -1,4 +1,5 @@
-//! Starts programs on Linux and kills all that they leave behind. It applies, and knows no rule.
+//! Starts programs on Linux, in a box or without, and kills all that they leave behind. It applies,
+//! and knows no rule.
 //!
 //! This is the only crate of the project with `unsafe` code. [`start()`] takes a [`Spec`], in which
 //! everything is already decided and opened, and gives a [`Running`]: streams to read and write,
@@ -35,7 +36,64 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It needs Linux 5.11 and a mounted `/proc`; what is missing is a [`StartError`] with the step.
+//! # Boxes
+//!
+//! [`start_jailed`] does the same in a box, described by a [`Jail`]: namespaces, a root made of a
+//! list of [`Mount`]s, [`Landlock`] rules, a [`Filter`] of system calls and a [`Cgroup`]. The keeper
+//! stays outside; the box's first process, a copy of it, makes the box, forks the program and takes
+//! everything with it when it dies. `src/keeper/apply.rs` has the order on one screen.
+//!
+//! ```text
+//!  host ──spawn──▶ keeper ──clone──▶ ┌ first process ──fork, exec──▶ program ──▶ … ┐
+//!    └──control socket──┘            └───────────────── box ───────────────────────┘
+//! ```
+//!
+//! Whatever allocates or can fail for configuration is done in the host; in the box there are only
+//! system calls, each with a [`Step`] that a [`StartError`] names. [`start_jailed_if`] looks at the
+//! finished box from outside before anything of the program runs. [`capabilities`] tells what this
+//! machine can do, and [`Jail::locks_only`] is for those that forbid namespaces.
+//!
+//! ```no_run
+//! use std::{fs::File, os::fd::OwnedFd};
+//! use stockade_linux::*;
+//!
+//! let mut jail = Jail::new(c"/usr/bin/make", c"/work");
+//! let mut root = vec![
+//!     Mount::read_only(c"/usr")?,
+//!     Mount::read_only(c"/bin")?,
+//!     Mount::read_only(c"/lib")?,
+//!     Mount::read_only(c"/lib64")?,
+//!     Mount::Proc { target: c"/proc".into(), view: ProcView::Whole },
+//!     Mount::bind_at(c"/home/me/project", c"/work", Access::Writable)?,
+//!     Mount::Hide { target: c"/work/.env".into() },
+//!     Mount::Pin { target: c"/work/.git".into() },
+//!     Mount::Protect { target: c"/work/.git/config".into() },
+//! ];
+//! root.extend(Mount::devices(64 << 20)?);
+//! jail.root = Some(root);
+//! jail.cgroup = Some(Cgroup::create(CgroupLimits {
+//!     memory_bytes_max: Some(1 << 30),
+//!     ..CgroupLimits::default()
+//! }));
+//! let spec = Spec {
+//!     program: OwnedFd::from(File::open("/usr/bin/make")?),
+//!     script: None,
+//!     argv: vec![c"make".into()],
+//!     env: vec![c"PATH=/usr/bin".into()],
+//!     cwd: OwnedFd::from(File::open("/home/me/project")?),
+//!     stdin: Stdin::Empty,
+//!     // In a box this counts the processes of the box alone.
+//!     rlimits: Rlimits { processes: Some(64), ..Rlimits::default() },
+//!     processes_max: None,
+//!     signal_scope: None,
+//! };
+//! let mut run = start_jailed_if(spec, jail, |seen| seen.missing.is_empty())?;
+//! let ended = run.wait()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! It needs Linux 5.11 and a mounted `/proc`, for boxes 5.12; what is missing is a [`StartError`]
+//! with the step.
 
 mod attest;
 mod blob;

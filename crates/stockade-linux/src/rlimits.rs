@@ -13,7 +13,9 @@ pub struct Rlimits {
     pub address_space_bytes: Option<u64>,
     /// Size of a file that is written.
     pub file_size_bytes: Option<u64>,
-    /// Tasks of the *user*, see [`tasks_on_machine`](crate::tasks_on_machine).
+    /// Tasks of the *user*, see [`tasks_on_machine`](crate::tasks_on_machine). A box with namespaces
+    /// has a count of its own, its first process included, so that there it is a limit for the
+    /// whole box that the kernel holds at each fork.
     pub processes: Option<u64>,
     /// One more than the highest descriptor.
     pub open_files: Option<u64>,
