@@ -49,7 +49,7 @@ const REFUSED: [(&str, i32); 26] = [
 const ALLOWED: [&str; 5] = ["unix", "socketpair", "thread", "memfd", "filter"];
 
 /// The test binary in the box: its file is not in a system folder, so it is mounted.
-fn attacker() -> Jail {
+pub(crate) fn attacker() -> Jail {
     let path = std::env::current_exe().unwrap();
     let mut jail = closed("/attacker");
     let source = text(path.to_str().unwrap());

@@ -2,10 +2,14 @@
 
 use std::io::{Write, stderr};
 
-use stockade_linux::{Controller, Errno, StartError, Step, capabilities, landlock_abi};
+use stockade_linux::{
+    Controller, Errno, Jail, Landlock, Rule, StartError, Step, capabilities, landlock_abi, rights,
+    start_jailed,
+};
 
-use crate::roles::{self, said, say};
-use crate::support::{bare, is_root};
+use crate::locks::attacker;
+use crate::roles::{self, payload, said, say};
+use crate::support::{bare, finish, is_root, shell};
 
 #[test]
 fn what_can_be_done_was_tried() {
@@ -40,9 +44,25 @@ fn namespaces_that_are_forbidden_are_found_to_be() {
     assert_eq!(said(&text, "root"), format!("Err({refused})"), "{text}");
 }
 
+/// As in a container whose filter refuses namespaces: a box of ours is such a container.
+#[test]
+fn in_a_box_no_box_can_be_made_but_locks_can_be_put_on() {
+    let mut run = start_jailed(payload("capabilities"), attacker()).unwrap();
+    let (_, out, err) = finish(&mut run);
+    let refused = format!("{:?}", StartError { step: Step::CloneBox, errno: Errno::PERM });
+    assert_eq!(said(&out, "namespaces"), format!("Err({refused})"), "{err}");
+    assert_eq!(said(&out, "locked"), "Code(8)", "{err}");
+}
+
 /// Says what can be done, as a role.
 pub(crate) fn say_capabilities() {
     let found = capabilities();
     say("namespaces", format!("{:?}", found.namespaces));
     say("root", format!("{:?}", found.root));
+    let rule = Rule { path: c"/usr".to_owned(), rights: rights::READ };
+    let null = Rule { path: c"/dev/null".to_owned(), rights: rights::READ | rights::WRITE };
+    let jail = Jail::locks_only(c"/bin/sh", c"/tmp", Landlock { rules: vec![rule, null] });
+    let line = "touch /tmp/x 2>/dev/null && exit 1; exit 8";
+    let ended = start_jailed(shell(line), jail).unwrap().wait().unwrap();
+    say("locked", format!("{:?}", ended.status));
 }
