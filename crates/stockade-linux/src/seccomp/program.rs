@@ -67,15 +67,23 @@ const ERRNO: u32 = 0x0005_0000;
 const ALLOW: u32 = 0x7fff_0000;
 
 /// The whole program: architecture first, then the number, then arguments.
+///
+/// The tree comes first, one instruction for each decision, and jumps forward to the outcomes, each
+/// of which is there once: a shorter program is loaded faster.
 pub(super) fn compile(mut calls: Vec<(u32, Outcome)>) -> Vec<u64> {
     calls.sort_unstable_by_key(|(number, _)| *number);
+    let segments = segments(&calls);
+    let mut outcomes = Outcomes::of(&segments);
+    let mut tree = Vec::new();
+    search(&segments, &mut tree);
     let mut program = vec![
         load(AT_ARCHITECTURE),
         jump(EQUAL, ARCHITECTURE, 1, 0),
         give(KILL_PROCESS),
         load(AT_NUMBER),
     ];
-    program.extend(search(&segments(&calls)));
+    program.extend(outcomes.linked(&tree));
+    program.append(&mut outcomes.code);
     program
 }
 
@@ -97,23 +105,79 @@ fn segments(calls: &[(u32, Outcome)]) -> Vec<(u32, Outcome)> {
     all
 }
 
-/// A search tree: at each node the upper half is jumped to, the lower half follows.
-fn search(segments: &[(u32, Outcome)]) -> Vec<u64> {
-    let middle = segments.len() / 2;
-    let (lower, upper) = segments.split_at(middle);
-    let Some((from, outcome)) = upper.first() else { return vec![give(KILL_PROCESS)] };
-    if lower.is_empty() {
-        return leaf(*outcome);
-    }
-    let lower = search(lower);
-    let mut tree = match u8::try_from(lower.len()) {
-        Ok(len) => vec![jump(AT_LEAST, *from, len, 0)],
-        // Conditions jump 255 instructions at most.
-        Err(_) => vec![jump(AT_LEAST, *from, 0, 1), skip(lower.len())],
+/// One decision: at least this number, or less.
+struct Node {
+    from: u32,
+    upper: Next,
+    lower: Next,
+}
+
+/// Where a decision leads to.
+#[derive(Clone, Copy)]
+enum Next {
+    /// To another decision, by its place.
+    Node(usize),
+    /// To an outcome.
+    Outcome(Outcome),
+}
+
+/// Adds a search tree for the segments, its root first, and gives where to start.
+fn search(segments: &[(u32, Outcome)], tree: &mut Vec<Node>) -> Next {
+    let (lower, upper) = segments.split_at(segments.len() / 2);
+    let (Some((from, outcome)), false) = (upper.first(), lower.is_empty()) else {
+        return Next::Outcome(upper.first().map_or(Outcome::Allow, |(_, outcome)| *outcome));
     };
-    tree.extend(lower);
-    tree.extend(search(upper));
-    tree
+    let at = tree.len();
+    let unset = Next::Outcome(*outcome);
+    tree.push(Node { from: *from, upper: unset, lower: unset });
+    let lower = search(lower, tree);
+    let upper = search(upper, tree);
+    if let Some(node) = tree.get_mut(at) {
+        (node.lower, node.upper) = (lower, upper);
+    }
+    Next::Node(at)
+}
+
+/// The code of every outcome, and where it starts.
+struct Outcomes {
+    starts: Vec<(Outcome, usize)>,
+    code: Vec<u64>,
+}
+
+impl Outcomes {
+    fn of(segments: &[(u32, Outcome)]) -> Self {
+        let mut all = Self { starts: Vec::new(), code: Vec::new() };
+        for (_, outcome) in segments {
+            if all.start(*outcome).is_none() {
+                all.starts.push((*outcome, all.code.len()));
+                all.code.extend(leaf(*outcome));
+            }
+        }
+        all
+    }
+
+    fn start(&self, outcome: Outcome) -> Option<usize> {
+        self.starts.iter().find(|(known, _)| *known == outcome).map(|(_, start)| *start)
+    }
+
+    /// The tree as instructions, to be followed by the code. A place that a condition cannot reach,
+    /// 255 instructions on, would be a bug of this table: such a call is then killed.
+    fn linked(&self, tree: &[Node]) -> Vec<u64> {
+        let jump_of = |(at, node): (usize, &Node)| {
+            let distance = |next: Next| {
+                let to = match next {
+                    Next::Node(place) => place,
+                    Next::Outcome(outcome) => tree.len().checked_add(self.start(outcome)?)?,
+                };
+                u8::try_from(to.checked_sub(at)?.checked_sub(1)?).ok()
+            };
+            match (distance(node.upper), distance(node.lower)) {
+                (Some(upper), Some(lower)) => jump(AT_LEAST, node.from, upper, lower),
+                _ => give(KILL_PROCESS),
+            }
+        };
+        tree.iter().enumerate().map(jump_of).collect()
+    }
 }
 
 fn leaf(outcome: Outcome) -> Vec<u64> {
@@ -217,7 +281,6 @@ const fn argument(index: u32) -> u32 {
 
 // Operations of linux/bpf_common.h.
 const LOAD: u16 = 0x20;
-const JUMP: u16 = 0x05;
 const EQUAL: u16 = 0x15;
 const AT_LEAST: u16 = 0x35;
 const ANY_BIT: u16 = 0x45;
@@ -234,10 +297,6 @@ fn and(mask: u32) -> u64 {
 
 fn jump(condition: u16, value: u32, if_true: u8, if_false: u8) -> u64 {
     instruction(condition, if_true, if_false, value)
-}
-
-fn skip(count: usize) -> u64 {
-    instruction(JUMP, 0, 0, u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 fn give(action: u32) -> u64 {

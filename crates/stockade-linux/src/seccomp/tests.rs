@@ -30,7 +30,6 @@ fn run(program: &[u64], number: u32, architecture: u32, args: [u64; 3]) -> u32 {
                 value &= k;
                 0
             }
-            0x05 => usize::try_from(k).unwrap(),
             0x15 => branch(value == k),
             0x35 => branch(value >= k),
             0x45 => branch(value & k != 0),
@@ -150,6 +149,7 @@ fn no_call_makes_a_file_that_lends_its_owner() {
 
 #[test]
 fn the_program_is_small() {
+    // So that every jump of a condition can reach its place, too.
     let len = filter(Sockets::Internet).len();
-    assert!(len < 400, "{len}");
+    assert!(len < 256, "{len}");
 }
