@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::command::Command;
 use super::finding::{Axis, Finding, Weight};
 use super::settings::Settings;
-use super::view::{Landing, View};
+use super::view::{Landing, NOT_FOLLOWED, View};
 
 /// What stands between a path and the rest of an argument: `--file=OUT`, `a:b`, `-Wl,x`, `@file`.
 const SEPARATORS: &[u8] = b"=:,@<";
@@ -127,15 +127,16 @@ fn judge(
     let path_like = is_path_like(path.as_bytes());
     let (rule, why) = match view.land(path) {
         Landing::Inside { .. } => return None,
-        // No program can open a path that is too long, so it is none.
-        Landing::Unknowable(Errno::NAMETOOLONG) => return None,
+        // No program can open a path that is too long, so it is none, unless the program shortens
+        // it (`node`) or goes folder by folder (`mkdir -p`). Beneath the working folder it may.
+        Landing::Unknowable(Errno::NAMETOOLONG) if !may_leave(path.as_bytes()) => return None,
         // A bare name leaves the root through a link alone, whether or not that leads to a file.
         Landing::Outside { real, .. } if is_listed(&real, settings) => return None,
         Landing::Outside { real, .. } => {
             let root = view.root().path();
             ("outside", format!("resolves outside project root ({real:?} not under {root:?})"))
         }
-        Landing::Unknowable(_) if !path_like => return None,
+        Landing::Unknowable(errno) if !path_like && errno != NOT_FOLLOWED => return None,
         Landing::Unknowable(errno) => ("unknowable", format!("cannot be resolved ({errno})")),
     };
     Some(Finding {
@@ -155,6 +156,11 @@ fn is_listed(real: &Path, settings: &Settings) -> bool {
 
 fn is_path_like(text: &[u8]) -> bool {
     text.contains(&b'/') || text == b"." || text == b".."
+}
+
+/// Whether a path that nobody has followed could lead out of the working folder.
+fn may_leave(path: &[u8]) -> bool {
+    path.starts_with(b"/") || path.split(|byte| *byte == b'/').any(|name| name == b"..")
 }
 
 /// Every part of an argument that a program may take for a path: the whole, and what follows a

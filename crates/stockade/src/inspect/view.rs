@@ -14,6 +14,8 @@ use rustix::io::Errno;
 
 /// Links that one walk follows before it gives up, as in the kernel.
 const LINKS_MAX: usize = 40;
+/// Says that a walk met a link that it does not follow and that the kernel would.
+pub(super) const NOT_FOLLOWED: Errno = Errno::PERM;
 /// The longest path that the kernel takes.
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -304,12 +306,12 @@ impl Walk<'_> {
         }
         // The links of procfs lead where their text does not say; nothing in it is the project's.
         if rustix::fs::fstatfs(link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
-            return Err(Errno::LOOP);
+            return Err(NOT_FOLLOWED);
         }
         let target = rustix::fs::readlinkat(link, "", Vec::new())?.into_bytes();
         todo.extend(components(&target));
         if todo.len() > PATH_BYTES_MAX {
-            return Err(Errno::NAMETOOLONG);
+            return Err(NOT_FOLLOWED);
         }
         if target.starts_with(b"/") { self.slash() } else { Ok(place) }
     }

@@ -64,6 +64,23 @@ fn takes_the_longest_argument_that_linux_takes() {
 }
 
 #[test]
+fn refuses_a_path_that_is_too_long_to_follow_and_may_lead_outside() {
+    let climbing = format!("{}../outside/secret.txt", "./".repeat(2100));
+    refused(&ToolCall::exec(["mkdir", "-p", &climbing]), "path/unknowable", Some(2), "too long");
+    let returning = format!("{}../outside/secret.txt", "src/../".repeat(600));
+    refused(&ToolCall::exec(["cat", &returning]), "path/unknowable", Some(1), "too long");
+    let absolute = format!("{}etc/passwd", "/".repeat(4100));
+    refused(&ToolCall::exec(["cat", &absolute]), "path/unknowable", Some(1), "too long");
+}
+
+#[test]
+fn takes_a_long_word_that_can_only_lead_inside() {
+    for long in ["./".repeat(2100) + "f.txt", "a/b ".repeat(2000), "x...y/".repeat(1000)] {
+        assert_eq!(ruling(&ToolCall::exec(["cat", &long])).decision, Decision::Allow);
+    }
+}
+
+#[test]
 fn refuses_more_bytes_than_linux_passes_on() {
     let words = vec!["x".repeat(100_000); 30];
     refused(&ToolCall::exec(words), "call/argv", None, "together");

@@ -124,7 +124,7 @@ const FILES: [(&str, &str); 22] = [
     ("outside/tool", "#!/bin/sh\necho outside\n"),
 ];
 
-const LINKS: [(&str, &str); 17] = [
+const LINKS: [(&str, &str); 18] = [
     ("work/in", "src/main.py"),
     ("work/in-dir", "src"),
     ("work/abs-in", "$ROOT/src/main.py"),
@@ -137,6 +137,7 @@ const LINKS: [(&str, &str); 17] = [
     ("work/chain-in", "in"),
     ("work/loop", "loop2"),
     ("work/loop2", "loop"),
+    ("work/out-proc", "/proc/self/root/etc/passwd"),
     ("work/dangling", "nowhere"),
     ("work/dangling-out", "../outside/new"),
     ("work/sub/link", "/etc/passwd"),
