@@ -19,6 +19,7 @@ pub(super) struct Interpreter {
     script: Vec<Name>,
     module: Vec<Name>,
     modules: Vec<Glob>,
+    runners: Vec<Glob>,
     language: Option<Language>,
     instead: Arc<str>,
 }
@@ -33,6 +34,7 @@ impl Interpreter {
             script: names(&data.script)?,
             module: names(&data.module)?,
             modules: Glob::all(&data.modules),
+            runners: Glob::all(&data.runners),
             language: data.language,
             instead: instead.unwrap_or("write the code to a file and run that, or use Code").into(),
         })
@@ -67,12 +69,43 @@ impl Interpreter {
                     let why = "this module runs code that it is given";
                     self.report(call, found, HazardKind::InlineCode, flag.word, why);
                 }
+                if self.runners.iter().any(|runner| runner.covers(name)) {
+                    self.judge_runner(call, part, found);
+                }
             }
         }
         match self.language {
             Some(language) => self.judge_text(language, call, part, scripted, found),
             None if !scripted => self.judge_script(call, part, found),
             None => {}
+        }
+    }
+
+    /// A module that runs another (`-m cProfile -m timeit CODE`). Its options are not known, so an
+    /// `m` among them and a module that takes code, in any place, have to do.
+    fn judge_runner(&self, call: &Call<'_, '_>, part: &Part<'_>, found: &mut Vec<Hazard>) {
+        let mut names_module = false;
+        for (&word, bytes) in part.operands(call) {
+            let name = match bytes {
+                [b'-', b'-', long @ ..] => {
+                    names_module |= long.starts_with(b"m");
+                    long.iter()
+                        .position(|byte| *byte == b'=')
+                        .and_then(|at| long.get(at..)?.get(1..))
+                }
+                [b'-', short @ ..] => {
+                    let at = short.iter().position(|byte| *byte == b'm');
+                    names_module |= at.is_some();
+                    at.and_then(|at| short.get(at..)?.get(1..))
+                }
+                _ => Some(bytes),
+            };
+            let takes_code = |name| self.modules.iter().any(|module| module.covers(name));
+            if names_module && name.is_some_and(takes_code) {
+                let why = "a module that is run by this one runs code that it is given";
+                self.report(call, found, HazardKind::InlineCode, word, why);
+                return;
+            }
         }
     }
 

@@ -247,6 +247,8 @@ pub(super) struct Interpreter {
     pub(super) module: Vec<String>,
     /// Modules that run what their arguments or standard input say.
     pub(super) modules: Vec<String>,
+    /// Modules that run another module, named after an option of theirs with an `m`.
+    pub(super) runners: Vec<String>,
     /// The language of the script, where it can be judged by its text.
     pub(super) language: Option<Language>,
     pub(super) instead: Option<String>,
