@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use stockade_linux::{CgroupUsage, Rlimits, StartError};
 
+use super::jail::lose_mechanisms;
 use super::scratch::Scratch;
 use super::watch::{End, Watch};
 use crate::confine::Confinement;
@@ -36,6 +37,7 @@ impl Held {
         let Self { running, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
         let watched = Watch::new(running, &stdin, started, &confinement.limits).run();
+        lose_mechanisms(&mut enforcement, &watched.lost);
         let notes = match scratch.map(Scratch::remove).transpose() {
             Ok(_) => Vec::new(),
             Err(error) => vec![format!("the scratch folder could not be removed: {error}")],

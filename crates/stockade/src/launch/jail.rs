@@ -11,6 +11,7 @@ use stockade_linux::{
     StartError, Stdin, Tracing,
 };
 
+pub(super) use self::kept::lose_mechanisms;
 use self::kept::{credit, incomplete, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
 use super::held::{Held, environment, not_started, rlimits};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Running};
+use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Mechanism, Running};
 
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
@@ -15,6 +15,8 @@ use crate::output::{Capture, Captured};
 const DRAIN_MAX: Duration = Duration::from_millis(250);
 /// How long the keeper has to end the tree once it was told to.
 const KILL_MAX: Duration = Duration::from_secs(10);
+/// How long a box goes unobserved.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A run under watch.
@@ -29,6 +31,9 @@ pub(super) struct Watch<'a> {
     limit: Option<LimitHit>,
     /// When the tree was told to end.
     killed: Option<Instant>,
+    /// When the box is looked at next, if it is one.
+    next_look: Option<Instant>,
+    lost: Vec<Mechanism>,
     buffer: Vec<u8>,
 }
 
@@ -39,6 +44,8 @@ pub(super) struct Watched {
     pub(super) stdout: Captured,
     pub(super) stderr: Captured,
     pub(super) wall: Duration,
+    /// What a box has lost while it ran.
+    pub(super) lost: Vec<Mechanism>,
     /// What the whole tree used, where a cgroup counted it.
     pub(super) tree: Option<CgroupUsage>,
 }
@@ -69,6 +76,7 @@ impl<'a> Watch<'a> {
         limits: &Limits,
     ) -> Self {
         let stream = || Stream { capture: Capture::new(limits.output.as_len()), open: true };
+        let running_box = running.attested().is_some();
         Self {
             input: Input { pipe: running.take_stdin(), rest: stdin },
             running,
@@ -79,6 +87,8 @@ impl<'a> Watch<'a> {
             flood: limits.flood.get(),
             limit: None,
             killed: None,
+            next_look: running_box.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
+            lost: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
         }
     }
@@ -96,6 +106,7 @@ impl<'a> Watch<'a> {
             let ready = self.wait();
             self.transfer(ready);
             self.hold_to_limits();
+            self.look_at_box();
         };
         self.drain();
         let wall = self.started.elapsed();
@@ -109,6 +120,7 @@ impl<'a> Watch<'a> {
         }
         let tree = self.running.cgroup().map(Cgroup::usage);
         Watched {
+            lost: self.lost,
             tree,
             end,
             limit: self.limit,
@@ -123,7 +135,7 @@ impl<'a> Watch<'a> {
         let now = Instant::now();
         let until = match self.killed {
             Some(since) => since.checked_add(KILL_MAX),
-            None => self.deadline,
+            None => self.next_look.into_iter().chain(self.deadline).min(),
         };
         let rest = until.map(|until| until.saturating_duration_since(now));
         let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
@@ -171,6 +183,24 @@ impl<'a> Watch<'a> {
         if flooded || late {
             self.limit = Some(if flooded { LimitHit::Output } else { LimitHit::Wall });
             self.killed = Some(Instant::now());
+            if self.running.kill().is_err() {
+                // The keeper is gone; the next look at it says so.
+                self.deadline = None;
+            }
+        }
+    }
+
+    /// A mount that the host undid by accident opens a box: then the box ends.
+    fn look_at_box(&mut self) {
+        let now = Instant::now();
+        if self.killed.is_some() || self.next_look.is_none_or(|next| now < next) {
+            return;
+        }
+        self.next_look = now.checked_add(LOOK_PAUSE);
+        let Ok(lost) = self.running.lost() else { return };
+        if !lost.is_empty() {
+            self.lost = lost;
+            self.killed = Some(now);
             if self.running.kill().is_err() {
                 // The keeper is gone; the next look at it says so.
                 self.deadline = None;

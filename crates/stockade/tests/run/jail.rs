@@ -275,3 +275,23 @@ fn limits_for_the_tree_can_be_required() {
     let is_refused = report["failure"]["guarantee"] == "tree_limits";
     assert!(is_kept || is_refused, "{report}");
 }
+
+#[test]
+fn a_protection_that_the_host_undoes_ends_the_box_and_is_said() {
+    let Some(project) = project() else { return };
+    control(&project, "mkdir -p .git/hooks; echo '[core]' > .git/config\n");
+    let attack = "touch ready; while ! echo x >> .git/config; do sleep 0.05; done 2>/dev/null\n\
+                  touch wrote; sleep 60\n";
+    project.script("script.sh", attack);
+    let stockade = project.open(jailed(|_| {}));
+    let report = std::thread::scope(|scope| {
+        let run = scope.spawn(|| crate::support::json(&stockade.run(exec(&["sh", "script.sh"]))));
+        assert!(eventually(Duration::from_secs(5), || project.path("ready").exists()));
+        // As git config does: another file takes the name of the protected one.
+        fs::write(project.path("new"), "[core]\n").unwrap();
+        fs::rename(project.path("new"), project.path(".git/config")).unwrap();
+        run.join().unwrap()
+    });
+    assert_eq!(kept(&report, "protected"), "lost", "{report}");
+    assert_eq!((&report["signal"], &report["limit"]), (&9.into(), &Value::Null), "{report}");
+}

@@ -42,6 +42,17 @@ pub(super) fn credit(enforcement: &mut [Enforced], seen: &Attested) {
     }
 }
 
+/// Says of every guarantee that a lost mechanism kept that it was lost.
+pub(in crate::launch) fn lose_mechanisms(enforcement: &mut [Enforced], lost: &[Mechanism]) {
+    for line in enforcement {
+        let gone = mechanisms(line.guarantee).iter().find(|one| lost.contains(one));
+        if let Some(gone) = gone {
+            line.kept = Kept::Lost;
+            line.note = Some(format!("{gone} was undone from outside; the tree was ended"));
+        }
+    }
+}
+
 /// The box was made, and lacks something that was asked for: nothing has run in it.
 pub(super) fn incomplete(missing: &[Mechanism]) -> Failure {
     let names: Vec<&str> = missing.iter().map(|one| one.name()).collect();
