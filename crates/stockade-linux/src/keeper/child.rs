@@ -58,6 +58,7 @@ fn prepare_in_child(job: &Job) -> Result<(), Failed> {
         // program cannot signal the keeper.
         sys::landlock_restrict_self(ruleset).at(Step::ScopeProgram)?;
         sys::drop_capabilities_to_look().at(Step::ScopeProgram)?;
+        sys::refuse_limiting_others().at(Step::ScopeProgram)?;
     }
     clear_in_child()
 }

@@ -30,6 +30,25 @@ fn a_program_cannot_kill_its_keeper() {
 }
 
 #[test]
+fn a_program_cannot_end_its_keeper_or_its_supervisor_by_a_limit() {
+    if !available() {
+        return;
+    }
+    let supervisor = process::id();
+    let attack = format!(
+        "command -v prlimit >/dev/null || exit 42
+        prlimit --pid $PPID --cpu=1:1 && exit 1
+        prlimit --pid {supervisor} --fsize=unlimited:unlimited && exit 2
+        prlimit --pid {supervisor} --fsize >/dev/null || exit 3
+        prlimit --nofile=100:100 true || exit 4
+        ulimit -n 100 || exit 5
+        exit 42"
+    );
+    let (ended, _, err) = finish(&mut start(Scope::Closed.apply(shell(&attack))).unwrap());
+    assert_eq!((ended.status, ended.cause), (Status::Code(42), Cause::Exited), "{err}");
+}
+
+#[test]
 fn control_without_the_scope_it_can_and_the_loss_is_told() {
     let mark = Mark::new();
     let spec = Scope::Open.apply(shell("sleep 1000 & kill -9 $PPID; sleep 1000"));

@@ -73,7 +73,7 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         Guarantee::Processes if machine.signal_scope => Enforced::partial(
             guarantee,
             &["keeper", "subreaper", "landlock-signal-scope"],
-            "other processes can be seen, though neither signalled nor traced",
+            "other processes can be seen, though neither signalled, traced nor limited",
         ),
         Guarantee::Processes => Enforced::partial(
             guarantee,
