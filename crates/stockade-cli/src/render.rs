@@ -64,9 +64,9 @@ pub(crate) fn report(report: &Report, quiet: bool) -> Result<(), Unsaid> {
     match &report.body {
         Body::Refused(refusal) => refused(refusal),
         Body::Failed(failure) => failed(failure),
-        Body::Ran(_) => {
-            if let Some(reason) = report.reason() {
-                complain(&reason);
+        Body::Ran(outcome) => {
+            for line in report.reason().iter().chain(&outcome.notes) {
+                complain(line);
             }
         }
     }

@@ -51,6 +51,15 @@ fn every_way_to_end_has_its_exit_status() {
 }
 
 #[test]
+fn an_outcome_that_is_not_on_record_is_told() {
+    let project = Project::new();
+    project.script("cut.sh", &format!(": > '{}'\n", project.journal().display()));
+    let told = project.stockade(&["run", "--", "sh", "cut.sh"]);
+    assert_eq!((told.code, told.stdout.as_str()), (0, ""));
+    assert!(told.stderr.contains("the outcome is not recorded"), "{told:?}");
+}
+
+#[test]
 fn a_refusal_says_what_by_which_rule_and_what_instead() {
     let project = Project::new();
     let told = project.stockade(&["run", "--", "rm", "-rf", "."]);
