@@ -384,9 +384,17 @@ fn shebang(file: BorrowedFd<'_>) -> Option<Vec<OsString>> {
     let mut head = Vec::new();
     std::io::Read::read_to_end(&mut std::io::Read::take(reader, SHEBANG_BYTES), &mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| matches!(byte, b'\n' | 0)).next()?;
-    let line = line.trim_ascii();
+    let line = without_blanks(line);
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
     let (program, rest) = line.split_at_checked(end)?;
-    let words = [program, rest.trim_ascii()].into_iter().filter(|word| !word.is_empty());
+    let words = [program, without_blanks(rest)].into_iter().filter(|word| !word.is_empty());
     Some(words.map(|word| OsStr::from_bytes(word).to_owned()).collect())
+}
+
+/// Without spaces and tabs around it. To the kernel a carriage return is a part of the name.
+fn without_blanks(mut line: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = line {
+        line = rest;
+    }
+    line
 }

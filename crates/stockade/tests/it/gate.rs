@@ -188,6 +188,18 @@ fn a_script_that_was_swapped_does_not_run() {
 }
 
 #[test]
+fn the_interpreter_of_a_script_is_named_to_the_last_byte() {
+    let project = Project::new();
+    std::os::unix::fs::symlink("/bin/rm", project.beside("work/run\r")).unwrap();
+    project.write("work/returns", "#!./run\r\n");
+    project.make_executable("work/returns");
+    let examiner = project.examiner(Policy::shipped());
+    assert_eq!(rule(&examiner, &["./returns", "f.txt"]).as_deref(), Some("name/denylist"));
+    project.write("work/returns", "#! \t./build.sh\t \n");
+    assert_eq!(rule(&examiner, &["./returns", "f.txt"]), None);
+}
+
+#[test]
 fn data_programs_take_metacharacters() {
     let project = Project::new();
     let mut policy = Policy::shipped();
