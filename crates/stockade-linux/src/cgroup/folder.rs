@@ -43,7 +43,11 @@ impl Folder {
         let path = parent.join(stale::name(NEXT.fetch_add(1, Ordering::Relaxed)));
         fs::create_dir(&path).map_err(|error| errno(&error))?;
         let open = || -> std::io::Result<(File, File)> {
-            let entrance = OpenOptions::new().write(true).open(path.join("cgroup.procs"))?;
+            // A thread that moves itself alone needs no lock of the whole machine, which takes
+            // milliseconds (`cgroup_procs_write_start` in kernel/cgroup/cgroup.c); the process
+            // that enters has one thread. Version 2 is cloned into.
+            let name = if place.version == Version::One { "tasks" } else { "cgroup.procs" };
+            let entrance = OpenOptions::new().write(true).open(path.join(name))?;
             Ok((File::open(&path)?, entrance))
         };
         match open() {
