@@ -133,9 +133,11 @@ impl Cgroup {
         self.folders.iter().map(Folder::name)
     }
 
-    /// The files that a process of the box writes itself into.
+    /// The files that a process of the box writes itself into, that of version 2 first.
     pub(crate) fn entrances(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.folders.iter().map(|folder| folder.entrance.as_fd())
+        let of = |version| self.folders.iter().filter(move |folder| folder.version == version);
+        let all = of(CgroupVersion::Two).chain(of(CgroupVersion::One));
+        all.map(|folder| folder.entrance.as_fd())
     }
 
     /// The folder of version 2, into which a process can be cloned.

@@ -71,7 +71,7 @@ pub(crate) struct Plan {
     pub(crate) filter: u64,
     /// How many they are; zero for no filter.
     pub(crate) filter_count: u64,
-    /// The number of the first descriptor of a file that enters a cgroup.
+    /// The number of the first descriptor of a file that enters a cgroup; that of version 2 first.
     pub(crate) entrances: u32,
     /// How many of those files there are.
     pub(crate) entrance_count: u32,

@@ -1,6 +1,6 @@
 //! The cgroups of a box, entered by its first process before anything else is in it.
 
-use super::boxed::new;
+use super::boxed::{NONE, new};
 use super::cell::Cell;
 use super::mechanism::Mechanism;
 use super::sys::{self, Errno};
@@ -12,7 +12,10 @@ pub(crate) fn join_in_child(cell: &Cell) -> sys::Result<()> {
     const MYSELF: &[u8] = b"0";
     let left_out = cell.leaves_out(Mechanism::Cgroup);
     let count = if left_out { 0 } else { cell.plan.entrance_count };
-    for at in 0..count {
+    // The first is that of version 2, if there is one; writing there again would take a lock of the
+    // whole machine.
+    let is_cloned_into = cell.has_namespaces() && cell.plan.unified != NONE;
+    for at in u32::from(is_cloned_into)..count {
         let entrance = cell.fd(cell.plan.entrances.saturating_add(at)).ok_or(Errno::BADMSG)?;
         sys::write(entrance, MYSELF)?;
     }

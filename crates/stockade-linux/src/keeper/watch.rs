@@ -2,10 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
-use super::boxed::new;
+use super::boxed::{NONE, new};
 use super::cell::Cell;
 use super::counter::Counter;
 use super::job::Job;
+use super::mechanism::Mechanism;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
@@ -165,10 +166,13 @@ fn clone_box(job: &Job, cell: &mut Cell, nice: Option<isize>) -> Result<(Pid, Fd
     let verdict = sys::pipe().at(Step::CloneBox)?;
     sources::take_as_root(cell)?;
     ids::change_user(cell)?;
-    let unified = cell.fd(cell.plan.unified);
+    let unified = cell.fd(cell.plan.unified).filter(|_| !cell.leaves_out(Mechanism::Cgroup));
     let forked = match sys::spaces::fork_into(namespaces, unified) {
-        // Refused, or a kernel without it; the first process then enters by itself.
-        Err(_) if unified.is_some() => sys::spaces::fork_into(namespaces, None),
+        Err(_) if unified.is_some() => {
+            // Refused, or a kernel without it; the first process then enters by itself.
+            cell.plan.unified = NONE;
+            sys::spaces::fork_into(namespaces, None)
+        }
         other => other,
     };
     match forked.at(Step::CloneBox)? {

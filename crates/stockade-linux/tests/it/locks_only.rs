@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use stockade_linux::{
-    Attest, Errno, Jail, Landlock, Mechanism, Network, Rule, StartError, Status, Step,
-    landlock_abi, rights, start_jailed,
+    Attest, Cgroup, CgroupLimits, Errno, Jail, Landlock, Mechanism, Network, Rule, StartError,
+    Status, Step, landlock_abi, rights, start_jailed,
 };
 use tempfile::TempDir;
 
@@ -106,4 +106,25 @@ fn what_needs_namespaces_is_refused_not_dropped() {
     let impossible = StartError { step: Step::PrepareBox, errno: Errno::INVAL };
     assert_eq!(refused(|jail| jail.network = Network::None), impossible);
     assert_eq!(refused(|jail| jail.root = Some(Vec::new())), impossible);
+}
+
+#[test]
+fn a_whole_tree_is_limited_where_there_are_cgroups() {
+    if landlock_abi().is_none() {
+        return;
+    }
+    let folder = folder();
+    let mut jail = locked(&folder);
+    let limits = CgroupLimits { tasks_max: Some(10), ..CgroupLimits::default() };
+    let cgroup = Cgroup::create(limits);
+    if cgroup.kept().is_empty() {
+        return;
+    }
+    jail.cgroup = Some(cgroup);
+    jail.attest = Attest::BeforeExecution;
+    let line = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; echo all";
+    let mut run = start_jailed(shell(line), jail).unwrap();
+    let (_, out, err) = finish(&mut run);
+    assert!(out.is_empty() && err.contains("fork"), "{out}{err}");
+    assert!(run.attested().unwrap().kept.contains(&Mechanism::Cgroup));
 }
