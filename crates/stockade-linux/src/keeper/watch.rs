@@ -224,8 +224,10 @@ impl Watch {
                 Poll::input(self.verdict),
                 Poll::input(self.children),
             ];
+            // Until the program is executed there is nothing of it to count.
+            let timeout = if self.verdict < 0 { counter.time_left_ns() } else { None };
             // Every signal is blocked, so polling fails for lack of kernel memory at worst.
-            let _retried = sys::poll(&mut fds, counter.time_left_ns());
+            let _retried = sys::poll(&mut fds, timeout);
             let [control, supervisor, verdict, children] = fds.map(|fd| fd.revents != 0);
             let end = supervisor
                 .then_some(End::HostGone)
@@ -233,11 +235,18 @@ impl Watch {
                 // A program that has ended by itself was not killed by an order that came as well.
                 .or_else(|| children.then(|| self.hear_children(tree)).flatten())
                 .or_else(|| control.then(hear_host).flatten())
-                .or_else(|| counter.is_above(tree).then_some(End::Because(cause::PROCESSES)));
+                .or_else(|| self.count(tree, counter));
             if let Some(end) = end {
                 return end;
             }
         }
+    }
+
+    /// Counts what was executed. A program that is quicker than this process may have forked before
+    /// its execution was heard of; that comes first, so that the host hears of it first.
+    fn count(&self, tree: &Tree, counter: &mut Counter) -> Option<End> {
+        let is_above = self.verdict < 0 && counter.is_above(tree);
+        is_above.then_some(End::Because(cause::PROCESSES))
     }
 
     /// The verdict pipe closes empty when the program was executed.
