@@ -3,6 +3,8 @@
 //! Nothing here allocates or decides. What is needed was prepared by the host; each line is a step
 //! with a name, and the first that fails ends the launch.
 
+use core::sync::atomic::Ordering;
+
 use super::boxed::{new, option};
 use super::cell::Cell;
 use super::cgroups;
@@ -46,7 +48,10 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
 pub(crate) fn become_program_in_child(job: &Job, cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(job, cell));
     match locked {
-        Ok(program) => program::execute_in_child(job, program),
+        Ok(program) => {
+            cell.ending.executing.store(1, Ordering::Release);
+            program::execute_in_child(job, program)
+        }
         Err(failed) => failed,
     }
 }

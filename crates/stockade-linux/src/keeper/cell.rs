@@ -38,8 +38,8 @@ pub(crate) struct Ending {
     pub(crate) status: AtomicI32,
     /// How many processes outlived it and were killed.
     pub(crate) leftovers: AtomicU32,
-    /// The program's process, as the box numbers it.
-    pub(crate) program: AtomicI32,
+    /// Not zero once the program's process has come to its last step, the execution.
+    pub(crate) executing: AtomicU32,
     /// What the program itself has used.
     pub(crate) program_cpu_ns: AtomicU64,
 }

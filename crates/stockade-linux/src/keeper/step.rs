@@ -59,6 +59,8 @@ steps! {
     ChangeUser = "become the user outside the box",
     /// Keeper: the box's first process, in its namespaces.
     CloneBox = "clone the first process into the namespaces of the box",
+    /// Keeper: the first process, which was killed before the program was executed.
+    HearFirst = "hear from the first process of the box",
     /// First process: the user and group of the box.
     MapIds = "map the user and group of the box",
     /// First process: its cgroups, and the namespace of them.

@@ -52,6 +52,8 @@ impl Errno {
     pub(crate) const INVAL: Self = Self(22);
     /// A handle that no longer names what it did.
     pub(crate) const STALE: Self = Self(116);
+    /// The other end is closed.
+    pub(crate) const PIPE: Self = Self(32);
     /// What a test build says when it makes a step fail.
     pub(crate) const NOTRECOVERABLE: Self = Self(131);
     /// The host did not let the program go.

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::boxed::{NONE, new};
-use super::cell::Cell;
+use super::cell::{Cell, Ending};
 use super::counter::Counter;
 use super::job::Job;
 use super::mechanism::Mechanism;
@@ -72,7 +72,9 @@ fn keep_one_program() -> Result<Option<Report>, Failed> {
     };
     tree.plant(program);
 
-    let mut watch = Watch { children, verdict, supervisor: job.fd(slot::SUPERVISOR), program };
+    let ending = cell.as_ref().filter(|_| has_first).map(|cell| cell.ending);
+    let supervisor = job.fd(slot::SUPERVISOR);
+    let mut watch = Watch { children, verdict, supervisor, program, ending };
     let end = watch.until_the_end(&mut tree, &mut counter);
     let survivors = tree.kill();
     match end {
@@ -213,6 +215,8 @@ struct Watch {
     verdict: Fd,
     supervisor: Fd,
     program: Pid,
+    /// In a box, what its first process tells.
+    ending: Option<&'static Ending>,
 }
 
 impl Watch {
@@ -259,6 +263,10 @@ impl Watch {
         }
         sys::close(self.verdict);
         self.verdict = -1;
+        if self.ending.is_some_and(|ending| ending.executing.load(Ordering::Acquire) == 0) {
+            // The first process was killed while it made the box, as for lack of memory.
+            return Some(End::NotStarted(Failed { step: Step::HearFirst, errno: Errno::PIPE }));
+        }
         let started = Report { kind: kind::STARTED, pid: self.program, ..Report::default() };
         let told = sys::send(CONTROL, &started, None);
         told.is_err().then_some(End::HostGone)

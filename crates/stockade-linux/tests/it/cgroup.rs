@@ -3,7 +3,9 @@
 use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
-use stockade_linux::{Cgroup, CgroupLimits, Controller, Ended, Running, Status, start_jailed};
+use stockade_linux::{
+    Cgroup, CgroupLimits, Controller, Ended, Errno, Running, Status, Step, start_jailed,
+};
 
 use crate::boxes::closed;
 use crate::support::{bare, finish, shell};
@@ -46,6 +48,17 @@ fn a_memory_eater_is_killed_and_the_count_says_so() {
     assert!(usage.oom_kills.unwrap() >= 1, "{usage:?}");
     assert!(usage.memory_peak_bytes.unwrap() <= LIMIT, "{usage:?}");
     assert!(usage.memory_peak_bytes.unwrap() > LIMIT / 2, "{usage:?}");
+}
+
+/// The kernel kills the first process before there is a program.
+#[test]
+fn a_box_that_has_no_memory_to_be_made_is_an_error_not_a_run() {
+    let limits = CgroupLimits { memory_bytes_max: Some(16 << 10), ..CgroupLimits::default() };
+    let Some(cgroup) = limited(limits, Controller::Memory) else { return };
+    let mut jail = closed("/bin/sh");
+    jail.cgroup = Some(cgroup);
+    let error = start_jailed(shell("exit 0"), jail).map(drop).unwrap_err();
+    assert!(error.step == Step::HearFirst || error.errno == Errno::NOMEM, "{error:?}");
 }
 
 #[test]
