@@ -278,3 +278,51 @@ fn a_mount_of_the_host_does_not_appear_later() {
     assert!(bare("umount").arg(&at).status().unwrap().success());
     assert_eq!(out, "");
 }
+
+/// Landlock knows nothing of these; it is the read-only mount that holds.
+#[test]
+fn what_can_only_be_read_keeps_its_permissions_times_attributes_and_content() {
+    let attacks = [
+        "chmod 777 canary",
+        "touch -d 2001-01-01 canary",
+        "truncate -s 0 canary",
+        "rm -f canary",
+        "mv canary moved",
+        "ln canary link",
+        "ln -s x link",
+        "mkdir made",
+        "echo x >> canary",
+        "perl -e 'open(F, \"+<\", \"canary\") or exit 1'",
+        "perl -e 'utime(1, 1, \"canary\") or exit 1'",
+    ];
+    for attack in attacks {
+        let (outside, inside) = (folder(), folder());
+        for folder in [&outside, &inside] {
+            fs::write(folder.path().join("canary"), "content").unwrap();
+        }
+        let done = bare("/bin/sh").args(["-c", attack]).current_dir(&outside).status().unwrap();
+        assert!(done.success(), "control: {attack}");
+        let mut jail = closed("/bin/sh");
+        let path = text(inside.path().to_str().unwrap());
+        jail.root.as_mut().unwrap().push(Mount::bind(&path, Access::ReadOnly).unwrap());
+        allow(&mut jail, &path);
+        jail.cwd = path;
+        let before = fs::metadata(inside.path().join("canary")).unwrap();
+        let (ended, _, err) = run(jail, attack);
+        assert_ne!(ended.status, Status::Code(0), "{attack}: {err}");
+        let after = fs::metadata(inside.path().join("canary")).unwrap();
+        let facts = |file: &fs::Metadata| (file.mode(), file.mtime(), file.len(), file.nlink());
+        assert_eq!(facts(&before), facts(&after), "{attack}");
+        assert_eq!(fs::read_dir(inside.path()).unwrap().count(), 1, "{attack}");
+    }
+}
+
+#[test]
+fn no_device_can_be_made_or_found() {
+    let folder = folder();
+    let attack = "mknod m c 1 3; mknod b b 8 0; ls /dev/mem /dev/kmem /dev/port /dev/sda /dev/vda \
+                  /dev/kvm /dev/fuse /dev/loop-control /dev/net/tun /dev/tty; ls /sys /run /boot";
+    let (_, out, err) = run(project(folder.path()), attack);
+    assert_eq!(out, "", "{err}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
