@@ -12,7 +12,7 @@ use crate::boxes::project;
 use crate::support::{Mark, shell, text};
 
 /// A box that asks for everything, over a project with a secret and a protected path.
-fn everything() -> (TempDir, Jail) {
+pub(crate) fn everything() -> (TempDir, Jail) {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::write(folder.path().join(".env"), "secret").unwrap();
     fs::create_dir(folder.path().join(".git")).unwrap();

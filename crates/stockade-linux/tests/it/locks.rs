@@ -59,7 +59,7 @@ pub(crate) fn attacker() -> Jail {
     jail
 }
 
-fn results(text: &str) -> BTreeMap<String, i32> {
+pub(crate) fn results(text: &str) -> BTreeMap<String, i32> {
     let pairs = text.lines().filter_map(|line| line.split_once('='));
     pairs.filter_map(|(name, errno)| Some((name.to_owned(), errno.parse().ok()?))).collect()
 }

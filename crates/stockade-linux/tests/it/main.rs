@@ -15,6 +15,7 @@ mod probe;
 mod refusal;
 mod roles;
 mod root;
+mod sabotage;
 mod scope;
 mod script;
 mod status;
