@@ -89,8 +89,11 @@ pub enum Mount {
 /// What a program may do with a file or folder of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Read and execute.
+    /// Read and execute what everybody may. For a box of root that is less than root may: the keys
+    /// and shadow files of a system folder stay closed.
     ReadOnly,
+    /// Read and execute what the folder's owner may, as with [`Access::Writable`].
+    ReadOnlyAsOwner,
     /// Write too. What root does in a box is done as another user; the folder's owner stands for
     /// that user, in both directions, so that the files keep their owner.
     Writable,
@@ -269,15 +272,16 @@ fn bind(
     let kind = if is_folder { 0 } else { op::IS_FILE };
     let attributes = NOSUID
         | match access {
-            Access::ReadOnly => RDONLY | NODEV,
+            Access::ReadOnly | Access::ReadOnlyAsOwner => RDONLY | NODEV,
             Access::Writable => NODEV,
             Access::Device => NOEXEC,
         };
     let path = CString::new(path_of(source)?)?;
-    let (uid_map, gid_map) = if access == Access::Writable {
-        idmap::pack(identity, stat.st_uid, stat.st_gid, blob)?
-    } else {
-        (0, 0)
+    let (uid_map, gid_map) = match access {
+        Access::Writable | Access::ReadOnlyAsOwner => {
+            idmap::pack(identity, stat.st_uid, stat.st_gid, blob)?
+        }
+        Access::ReadOnly | Access::Device => (0, 0),
     };
     Ok(Op {
         kind: op::BIND,

@@ -71,7 +71,7 @@ impl Expected {
 
     fn add(&mut self, mount: &Mount) {
         match mount {
-            Mount::Bind { target, access: Access::ReadOnly, .. } => {
+            Mount::Bind { target, access: Access::ReadOnly | Access::ReadOnlyAsOwner, .. } => {
                 self.read_only.push(escaped(target));
             }
             Mount::Hide { target } => self.hidden.push(escaped(target)),

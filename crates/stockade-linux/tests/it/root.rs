@@ -8,7 +8,7 @@ use stockade_linux::{Access, Errno, Mount, ProcView, StartError, Status, Step, s
 use tempfile::TempDir;
 
 use crate::boxes::{allow, closed, project, run};
-use crate::support::{bare, finish, shell, text};
+use crate::support::{bare, finish, is_root, shell, text};
 
 /// A folder with a project in it, which everybody may look into.
 fn folder() -> TempDir {
@@ -261,7 +261,7 @@ fn every_mount_has_the_flags_that_were_asked_for() {
 
 #[test]
 fn a_mount_of_the_host_does_not_appear_later() {
-    if !crate::support::is_root() {
+    if !is_root() {
         return;
     }
     let folder = folder();
@@ -325,4 +325,24 @@ fn no_device_can_be_made_or_found() {
     let (_, out, err) = run(project(folder.path()), attack);
     assert_eq!(out, "", "{err}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_can_be_read_as_its_owner_reads_it_or_as_everybody_does() {
+    let folder = folder();
+    fs::write(folder.path().join("private"), "own\n").unwrap();
+    let mode = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(folder.path().join("private"), mode).unwrap();
+    let path = text(folder.path().to_str().unwrap());
+    let read = |access| {
+        let mut jail = closed("/bin/sh");
+        jail.root.as_mut().unwrap().push(Mount::bind(&path, access).unwrap());
+        allow(&mut jail, &path);
+        jail.cwd.clone_from(&path);
+        run(jail, "cat private; echo x 2>/dev/null >> private || echo refused").1
+    };
+    assert_eq!(read(Access::ReadOnlyAsOwner), "own\nrefused\n");
+    // An ordinary user is the owner anyway; a box of root is not.
+    let expected = if is_root() { "refused\n" } else { "own\nrefused\n" };
+    assert_eq!(read(Access::ReadOnly), expected);
 }
