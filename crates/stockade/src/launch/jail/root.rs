@@ -56,10 +56,10 @@ pub(super) fn mounts(files: &Files) -> Result<Vec<Mount>, Failure> {
         mode: 0o1777,
     });
     if !files.write.contains(&files.root) {
-        mounts.push(bind(&files.root, Access::ReadOnly)?);
+        mounts.push(bind(&files.root, Access::ReadOnlyAsOwner)?);
     }
     for path in &files.read {
-        mounts.push(bind(path, Access::ReadOnly)?);
+        mounts.push(bind(path, Access::ReadOnlyAsOwner)?);
     }
     for path in &files.write {
         mounts.push(bind(path, Access::Writable)?);
@@ -110,7 +110,7 @@ pub(super) fn landlock(mounts: &[Mount]) -> Landlock {
     for mount in mounts {
         let Mount::Bind { target, access, .. } = mount else { continue };
         let rights = match access {
-            Access::ReadOnly => rights::READ,
+            Access::ReadOnly | Access::ReadOnlyAsOwner => rights::READ,
             Access::Writable => rights::READ | rights::WRITE,
             Access::Device => continue,
         };
