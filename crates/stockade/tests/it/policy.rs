@@ -1,9 +1,10 @@
 //! Policy files: what is shipped, what loads, and what a project may not do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stockade::call::ToolCall;
+use stockade::confine::Network;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::journal::Durability;
 use stockade::limits::ByteCount;
@@ -136,6 +137,10 @@ fn each_key_that_would_loosen_is_refused_by_name_and_line() {
         ("box.tier", "'inline'"),
         ("box.env", "['HOME']"),
         ("box.env", "[]"),
+        ("box.write", "['/']"),
+        ("box.write", "[]"),
+        ("box.read", "['/root']"),
+        ("box.net", "'host'"),
         ("journal.durability", "'batched'"),
         ("journal.window", "'1h'"),
         ("shell.only", "['bash']"),
@@ -263,4 +268,28 @@ fn a_limit_of_no_processes_is_refused_with_its_line() {
     let text = "[limits]\nprocesses = 0\n";
     let error = Policy::from_text(Path::new("mine.toml"), text).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("at least 1"), "{error}");
+}
+
+#[test]
+fn a_project_file_can_hide_and_protect_more_and_close_the_network() {
+    let user = "box.net = 'host'\nbox.hide = ['a']\n";
+    let text = "box.net = 'none'\nbox.hide = ['.env', 'keys/']\nbox.protect = ['Makefile']\n";
+    let policy = project_file(user, text).unwrap();
+    assert_eq!(policy.network, Network::None);
+    let hidden = ["a", ".env", "keys/"].map(PathBuf::from);
+    assert_eq!(policy.files.hide, hidden);
+    assert!(policy.files.protect.contains(&PathBuf::from("Makefile")));
+    assert!(policy.files.protect.contains(&PathBuf::from(".git/hooks")));
+}
+
+#[test]
+fn paths_of_a_box_do_not_climb_out_of_the_root() {
+    for path in ["../x", "a/../../x", ""] {
+        let text = format!("box.write = ['{path}']\n");
+        let error = Policy::from_text(Path::new("mine.toml"), &text).unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains("beneath the project root"), "{error}");
+    }
+    let text = "box.write = ['.', 'out', '/var/cache/x']\nbox.net = 'sometimes'\n";
+    let error = Policy::from_text(Path::new("mine.toml"), text).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("none or host"), "{error}");
 }
