@@ -199,3 +199,49 @@ fn a_tier_that_is_not_there_fails_cleanly() {
         assert!(!project.root().join("made").exists());
     }
 }
+
+#[test]
+fn the_jail_is_planned_in_the_order_in_which_it_is_made() {
+    let policy = Policy { tier: Tier::Jail, ..shipped() };
+    let plan = shown(policy.clone(), SCOPED);
+    let mut rest = plan.as_str();
+    for step in [
+        "tier jail",
+        "start the keeper",
+        "make namespaces",
+        "a network namespace with nothing in it",
+        "make a root",
+        "to be written",
+        "protect ",
+        "by cgroups",
+        "limit address space",
+        "drop every capability",
+        "forbid new privileges",
+        "(Landlock)",
+        "(seccomp)",
+        "close every descriptor",
+        "run the program by its handle",
+        "kill the whole tree after",
+    ] {
+        let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
+        rest = after;
+    }
+    let open = Policy { network: stockade::confine::Network::Host, ..policy };
+    assert!(!shown(open, SCOPED).contains("network namespace"));
+}
+
+#[test]
+fn the_jail_says_what_it_does_not_keep() {
+    let project = Project::new();
+    let call = ToolCall::exec(["ls"]);
+    let confinement = project.examiner(Policy::shipped()).examine(&call).confinement;
+    let description = Tier::Jail.describe(&confinement, SCOPED).unwrap();
+    let told: Vec<_> = description.enforcement.iter().map(|one| one.guarantee).collect();
+    assert_eq!(told, Guarantee::ALL);
+    for one in &description.enforcement {
+        assert!(one.kept == Kept::Full || one.note.is_some(), "{one:?}");
+    }
+    let kept = |guarantee| description.enforcement.iter().find(|one| one.guarantee == guarantee);
+    assert_eq!(kept(Guarantee::Kernel).unwrap().kept, Kept::None);
+    assert_eq!(kept(Guarantee::Protected).unwrap().kept, Kept::Partial);
+}
