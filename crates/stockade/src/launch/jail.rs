@@ -35,6 +35,8 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     let cgroup = Cgroup::create(tree_limits(&confinement.limits));
     settle(&mut enforcement, &cgroup, &confinement)?;
     let mut rlimits = rlimits(&confinement)?;
+    // The box's user namespace has a count of its own, so that this holds for the box alone.
+    rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
     if cgroup.kept().contains(&Controller::Memory) {
         // The tree's memory is bounded, and some programs reserve far more than they use.
         rlimits.address_space_bytes = None;
@@ -80,17 +82,20 @@ fn not_boxed(error: StartError) -> Failure {
     )
 }
 
-/// Limits for the tree: memory, and a ceiling on tasks somewhat above the limit on processes, at
-/// which the keeper ends the tree.
+/// Limits for the tree: memory, and a ceiling on tasks.
 fn tree_limits(limits: &Limits) -> CgroupLimits {
-    const THREADS_BESIDES: u32 = 64;
     CgroupLimits {
         memory_bytes_max: limits.memory.map(ByteCount::get),
-        tasks_max: limits
-            .processes
-            .map(|most| most.saturating_mul(2).saturating_add(THREADS_BESIDES)),
+        tasks_max: tasks_max(limits),
         cpu_millis_per_second: None,
     }
+}
+
+/// The kernel's ceiling on tasks, threads included: above the limit on processes, at which the
+/// keeper ends the tree.
+fn tasks_max(limits: &Limits) -> Option<u32> {
+    const THREADS_BESIDES: u32 = 64;
+    limits.processes.map(|most| most.saturating_mul(2).saturating_add(THREADS_BESIDES))
 }
 
 fn network(network: Network) -> (BoxNetwork, Option<Filter>) {
