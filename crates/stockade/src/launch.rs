@@ -1,5 +1,6 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
+mod absent;
 mod doctor;
 mod held;
 mod jail;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use stockade_linux::{CgroupUsage, Rlimits, StartError};
 
+use super::absent::Absent;
 use super::jail::lose_mechanisms;
 use super::scratch::Scratch;
 use super::watch::{End, Watch};
@@ -27,6 +28,8 @@ pub(super) struct Held {
     pub(super) confinement: Confinement,
     pub(super) tier: Tier,
     pub(super) enforcement: Vec<Enforced>,
+    /// Protected paths that must not appear.
+    pub(super) absent: Vec<Absent>,
     /// The kernel kills the tree in one stroke, the program before its children.
     pub(super) dies_at_once: bool,
 }
@@ -36,12 +39,12 @@ impl Held {
     pub(super) fn wait(self) -> Outcome {
         let Self { running, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
-        let watched = Watch::new(running, &stdin, started, &confinement.limits).run();
+        let watched = Watch::new(running, &stdin, started, &confinement.limits).run(&self.absent);
         lose_mechanisms(&mut enforcement, &watched.lost);
-        let notes = match scratch.map(Scratch::remove).transpose() {
-            Ok(_) => Vec::new(),
-            Err(error) => vec![format!("the scratch folder could not be removed: {error}")],
-        };
+        let mut notes: Vec<String> = self.absent.iter().filter_map(Absent::quarantine).collect();
+        if let Err(error) = scratch.map(Scratch::remove).transpose() {
+            notes.push(format!("the scratch folder could not be removed: {error}"));
+        }
         let (exit, usage, program_cpu) = match &watched.end {
             End::Ended(ended) => {
                 if ended.survivors > 0 {

@@ -14,6 +14,7 @@ use stockade_linux::{
 pub(super) use self::kept::lose_mechanisms;
 use self::kept::{credit, incomplete, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
+use super::absent;
 use super::held::{Held, environment, not_started, rlimits};
 use crate::confine::Network;
 use crate::gate::Prepared;
@@ -28,6 +29,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     let Description { steps, mut enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let mut jail = Jail::new(&c_path(&cleared.program_path)?, &c_path(&cleared.cwd_path)?);
+    let absent = absent::watched(&confinement.files.protect);
     let mounts = mounts(&confinement.files)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     jail.root = Some(mounts);
@@ -71,6 +73,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         confinement,
         tier,
         enforcement,
+        absent,
         dies_at_once: true,
     })
 }

@@ -109,7 +109,7 @@ pub fn sweep() -> std::io::Result<usize> {
 
 /// The folder of this user that holds all scratch folders. Where someone else has taken its name
 /// in a shared `/tmp`, that is an error and not a place to put files.
-fn open_base() -> std::io::Result<(OwnedFd, PathBuf)> {
+pub(super) fn open_base() -> std::io::Result<(OwnedFd, PathBuf)> {
     let own = rustix::process::geteuid();
     let path = std::env::temp_dir().join(format!("stockade-{}", own.as_raw()));
     match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
@@ -126,9 +126,18 @@ fn open_base() -> std::io::Result<(OwnedFd, PathBuf)> {
     Ok((base, path))
 }
 
-fn open_folder(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+/// Opens a folder and no link to one.
+pub(super) fn open_folder(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+/// Removes a folder with all in it, or anything else by its name.
+pub(super) fn remove_any(at: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+    match rustix::fs::unlinkat(at, name, AtFlags::empty()) {
+        Err(Errno::ISDIR) => remove(at, name),
+        other => other,
+    }
 }
 
 /// Removes a folder and all in it: two descriptors whatever the depth, no link followed, and

@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Mechanism, Running};
 
+use super::absent::Absent;
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
 
@@ -93,7 +94,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Watched {
+    pub(super) fn run(mut self, absent: &[Absent]) -> Watched {
         let end = loop {
             match self.running.try_ended() {
                 Ok(Some(ended)) => break End::Ended(ended),
@@ -106,7 +107,7 @@ impl<'a> Watch<'a> {
             let ready = self.wait();
             self.transfer(ready);
             self.hold_to_limits();
-            self.look_at_box();
+            self.look_at_box(absent);
         };
         self.drain();
         let wall = self.started.elapsed();
@@ -190,15 +191,16 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// A mount that the host undid by accident opens a box: then the box ends.
-    fn look_at_box(&mut self) {
+    /// A mount that the host undid by accident opens a box, and a protected path that appears was
+    /// made by it: in both cases the box ends.
+    fn look_at_box(&mut self, absent: &[Absent]) {
         let now = Instant::now();
         if self.killed.is_some() || self.next_look.is_none_or(|next| now < next) {
             return;
         }
         self.next_look = now.checked_add(LOOK_PAUSE);
         let Ok(lost) = self.running.lost() else { return };
-        if !lost.is_empty() {
+        if !lost.is_empty() || absent.iter().any(Absent::has_appeared) {
             self.lost = lost;
             self.killed = Some(now);
             if self.running.kill().is_err() {

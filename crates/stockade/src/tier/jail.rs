@@ -4,7 +4,7 @@
 use super::process::{capture_steps, rlimit_steps};
 use super::{Description, Machine, Step};
 use crate::confine::{Confinement, Network};
-use crate::guarantee::{Enforced, Guarantee};
+use crate::guarantee::{Enforced, Guarantee, Kept};
 
 /// What only the launch can settle: whether there are cgroups shows in making them.
 pub const SETTLED_AT_LAUNCH: Guarantee = Guarantee::TreeLimits;
@@ -44,11 +44,16 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         if machine.landlock { &["mount-namespace", "landlock"] } else { &["mount-namespace"] };
     match guarantee {
         Guarantee::Writes | Guarantee::Reads => Enforced::full(guarantee, files),
-        Guarantee::Protected => Enforced::partial(
+        Guarantee::Protected => Enforced {
             guarantee,
-            &["mount-namespace"],
-            "protected paths that are there cannot be changed; those that are not can be made",
-        ),
+            kept: Kept::Detected,
+            by: vec!["mount-namespace", "watch"],
+            note: Some(
+                "protected paths that are there cannot be changed; one that is not there and is \
+                 made ends the tree and is moved away"
+                    .to_owned(),
+            ),
+        },
         Guarantee::Network if confinement.network == Network::None => {
             Enforced::full(guarantee, &["network-namespace", "seccomp"])
         }

@@ -243,5 +243,5 @@ fn the_jail_says_what_it_does_not_keep() {
     }
     let kept = |guarantee| description.enforcement.iter().find(|one| one.guarantee == guarantee);
     assert_eq!(kept(Guarantee::Kernel).unwrap().kept, Kept::None);
-    assert_eq!(kept(Guarantee::Protected).unwrap().kept, Kept::Partial);
+    assert_eq!(kept(Guarantee::Protected).unwrap().kept, Kept::Detected);
 }

@@ -103,7 +103,7 @@ fn git_commits_while_its_hooks_and_configuration_cannot_be_changed() {
     let report = boxed(&project, &format!("{commit}{attack}"));
     assert_eq!(text(&report, "stdout"), "one\n", "{report}");
     assert_eq!(fs::read_to_string(project.path(".git/config")).unwrap(), config);
-    assert_eq!(kept(&report, "protected"), "partial");
+    assert_eq!(kept(&report, "protected"), "detected");
     let told = control(&project, "git status --porcelain --untracked-files=no\n");
     assert_eq!(told, "", "nothing of ours is left in the tree");
     assert!(control(&project, attack).contains("configured\nhooked\nmoved"));
@@ -294,4 +294,36 @@ fn a_protection_that_the_host_undoes_ends_the_box_and_is_said() {
     });
     assert_eq!(kept(&report, "protected"), "lost", "{report}");
     assert_eq!((&report["signal"], &report["limit"]), (&9.into(), &Value::Null), "{report}");
+}
+
+#[test]
+fn a_protected_path_that_is_made_ends_the_box_and_is_moved_away() {
+    let Some(project) = project() else { return };
+    control(&project, "mkdir -p .git/hooks; echo '[core]' > .git/config\n");
+    let attack = "mkdir -p .claude && echo '{}' > .claude/settings.json; ln -s /etc/passwd .envrc\n\
+                  echo x > .git/commondir; echo made\n";
+    let started = Instant::now();
+    let report = boxed(&project, &format!("{attack}sleep 60\n"));
+    assert!(started.elapsed() < Duration::from_secs(5), "{report}");
+    assert_eq!((&report["signal"], &report["limit"]), (&9.into(), &Value::Null), "{report}");
+    let notes = report["notes"].as_array().unwrap();
+    for name in [".claude", ".envrc", ".git/commondir"] {
+        assert!(fs::symlink_metadata(project.path(name)).is_err(), "{name} is gone: {report}");
+        assert!(notes.iter().any(|note| note.as_str().unwrap().contains(name)), "{report}");
+    }
+    // A box that ends at once is looked at when it has ended.
+    let report = boxed(&project, attack);
+    assert_eq!(text(&report, "stdout"), "made\n", "{report}");
+    assert!(fs::symlink_metadata(project.path(".envrc")).is_err(), "{report}");
+    assert_eq!(kept(&report, "protected"), "detected");
+    let quarantined = |note: &Value| {
+        let (_, place) = note.as_str().unwrap().split_once(" is now in \"").unwrap();
+        std::path::PathBuf::from(place.trim_end_matches('"'))
+    };
+    for place in report["notes"].as_array().unwrap().iter().chain(notes).map(quarantined) {
+        assert!(fs::symlink_metadata(&place).is_ok(), "{place:?}");
+        fs::remove_dir_all(place.parent().unwrap()).unwrap();
+    }
+    control(&project, attack);
+    assert!(project.path(".claude/settings.json").exists(), "without a box it stays");
 }

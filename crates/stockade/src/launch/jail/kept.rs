@@ -35,7 +35,7 @@ pub(super) fn credit(enforcement: &mut [Enforced], seen: &Attested) {
         let kept = known.iter().filter(|one| seen.kept.contains(one)).map(|one| one.name());
         let by: Vec<&'static str> = kept.collect();
         if !by.is_empty() {
-            let own = ["keeper", "built-environment", "keeper-count"];
+            let own = ["keeper", "built-environment", "keeper-count", "watch"];
             let own = line.by.iter().copied().filter(|by| own.contains(by));
             line.by = own.chain(by).collect();
         }
