@@ -68,12 +68,13 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
 
 /// What was typed about files and the network is also required to hold.
 fn apply_box(common: &Common, policy: &mut Policy) -> Result<(), SetupError> {
+    // Where they lead is found out at the launch, which follows no link of the project.
     let absolute = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, SetupError> {
-        let real = |path: &PathBuf| match Root::open(path) {
-            Ok(folder) => Ok(folder.path().to_owned()),
-            Err(error) => Err(SetupError::Open(OpenError::Root(error))),
+        let one = |path: &PathBuf| {
+            std::path::absolute(path)
+                .map_err(|source| SetupError::Path { path: path.clone(), source })
         };
-        paths.iter().map(real).collect()
+        paths.iter().map(one).collect()
     };
     if !common.write.is_empty() {
         policy.files.write = absolute(&common.write)?;
@@ -112,6 +113,12 @@ pub(crate) enum SetupError {
     Policy(#[from] LoadError),
     #[error(transparent)]
     Open(OpenError),
+    #[error("read the path {path:?}")]
+    Path {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("find a place for the journal: there is no home folder; name it with --journal")]
     NoHome,
 }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::scratch;
 use crate::call::CallId;
+use crate::outcome::Failure;
 
 /// Entries that are copied at most where a rename cannot do it.
 const COPIED_MAX: usize = 100_000;
@@ -24,17 +25,25 @@ pub(super) struct Absent {
 }
 
 /// Those of the paths that are not there, though the folder that would hold them is.
-pub(super) fn watched(protect: &[PathBuf]) -> Vec<Absent> {
-    protect.iter().filter_map(|path| Absent::of(path)).collect()
+///
+/// A folder that cannot be opened, though it is there, ends the launch: what is made in it would
+/// not be seen.
+pub(super) fn watched(absent: &[PathBuf]) -> Result<Vec<Absent>, Failure> {
+    absent.iter().filter_map(|path| Absent::of(path).transpose()).collect()
 }
 
 impl Absent {
-    fn of(path: &Path) -> Option<Self> {
-        let (parent, name) = (path.parent()?, path.file_name()?);
+    fn of(path: &Path) -> Result<Option<Self>, Failure> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = rustix::fs::openat(CWD, parent, flags, Mode::empty()).ok()?;
-        let absent = Self { folder, name: name.to_owned(), path: path.to_owned() };
-        (!absent.has_appeared()).then_some(absent)
+        match rustix::fs::openat(CWD, parent, flags, Mode::empty()) {
+            Ok(folder) => Ok(Some(Self { folder, name: name.to_owned(), path: path.to_owned() })),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => {
+                let message = format!("could not watch {parent:?} for {name:?}: {errno}");
+                Err(Failure::new("watch protected paths", message))
+            }
+        }
     }
 
     /// Whether there is something of that name now, or it cannot be told.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use stockade_linux::{CgroupUsage, Rlimits, StartError};
 
 use super::absent::Absent;
-use super::jail::lose_mechanisms;
+use super::jail::{Covered, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
 use super::watch::{End, Watch};
 use crate::confine::Confinement;
@@ -28,6 +28,8 @@ pub(super) struct Held {
     pub(super) confinement: Confinement,
     pub(super) tier: Tier,
     pub(super) enforcement: Vec<Enforced>,
+    /// Hidden and protected paths that must stay the same files.
+    pub(super) covered: Vec<Covered>,
     /// Protected paths that must not appear.
     pub(super) absent: Vec<Absent>,
     /// The kernel kills the tree in one stroke, the program before its children.
@@ -40,6 +42,7 @@ impl Held {
         let Self { running, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
         let watched = Watch::new(running, &stdin, started, &confinement.limits).run(&self.absent);
+        lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
         let mut notes: Vec<String> = self.absent.iter().filter_map(Absent::quarantine).collect();
         if let Err(error) = scratch.map(Scratch::remove).transpose() {

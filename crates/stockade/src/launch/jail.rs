@@ -1,5 +1,6 @@
 //! The `jail` tier, applied: turns the plan's files and network into a box.
 
+mod cover;
 mod kept;
 mod root;
 
@@ -11,6 +12,7 @@ use stockade_linux::{
     StartError, Stdin, Tracing,
 };
 
+pub(super) use self::cover::{Covered, lose_replaced};
 pub(super) use self::kept::lose_mechanisms;
 use self::kept::{credit, incomplete, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
@@ -29,8 +31,9 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     let Description { steps, mut enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let mut jail = Jail::new(&c_path(&cleared.program_path)?, &c_path(&cleared.cwd_path)?);
-    let absent = absent::watched(&confinement.files.protect);
-    let mounts = mounts(&confinement.files)?;
+    let cover = cover::look(&confinement.files)?;
+    let absent = absent::watched(&cover.absent)?;
+    let mounts = mounts(&confinement.files, &cover.present)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     jail.root = Some(mounts);
     (jail.network, jail.filter) = network(confinement.network);
@@ -65,6 +68,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     if let Some(seen) = running.attested() {
         credit(&mut enforcement, seen);
     }
+    cover::admit_weaknesses(&mut enforcement, &cover.present);
     Ok(Held {
         running,
         scratch: None,
@@ -74,6 +78,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         tier,
         enforcement,
         absent,
+        covered: cover.present,
         dies_at_once: true,
     })
 }

@@ -49,6 +49,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         confinement,
         tier,
         enforcement,
+        covered: Vec::new(),
         absent: Vec::new(),
         dies_at_once,
     })

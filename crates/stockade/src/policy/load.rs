@@ -8,7 +8,7 @@ use std::str::FromStr;
 use toml::Spanned;
 
 use super::file::{BoxTable, ExecTable, Names};
-use super::source::{Source, plain};
+use super::source::{Links, Source, plain};
 use super::{Policy, Profile};
 use crate::confine::Network;
 use crate::journal::Durability;
@@ -32,11 +32,17 @@ impl PolicyFiles {
     pub fn load(&self) -> Result<Policy, LoadError> {
         let mut policy = Policy::shipped();
         for path in [&self.user, &self.managed].into_iter().flatten() {
-            if let Some(source) = Source::read(path)? {
+            if let Some(source) = Source::read(path, Links::Followed)? {
                 source.apply(&mut policy)?;
             }
         }
-        if let Some(source) = self.project.as_deref().map(Source::read).transpose()?.flatten() {
+        if let Some(source) = self
+            .project
+            .as_deref()
+            .map(|path| Source::read(path, Links::Refused))
+            .transpose()?
+            .flatten()
+        {
             source.tighten(&mut policy)?;
         }
         Ok(policy)
@@ -48,7 +54,7 @@ impl Policy {
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
         let missing = || LoadError::Missing { path: path.to_owned() };
         let mut policy = Self::shipped();
-        Source::read(path)?.ok_or_else(missing)?.apply(&mut policy)?;
+        Source::read(path, Links::Followed)?.ok_or_else(missing)?.apply(&mut policy)?;
         Ok(policy)
     }
 

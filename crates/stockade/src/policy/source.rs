@@ -18,6 +18,15 @@ use crate::limits::{ByteCount, Limits, parse_duration};
 /// A policy file is text for a person; a larger one is a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// Whether a policy file may be a link to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// It may.
+    Followed,
+    /// It may not: the project's own file could lead anywhere, and its errors quote it.
+    Refused,
+}
+
 /// A file that was read, and not yet understood.
 pub(super) struct Source {
     pub(super) path: PathBuf,
@@ -25,13 +34,19 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, LoadError> {
+    pub(super) fn read(path: &Path, links: Links) -> Result<Option<Self>, LoadError> {
         let fail = |source: std::io::Error| LoadError::Read { path: path.to_owned(), source };
         // A FIFO must not hang us, and a device is no policy.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = if links == Links::Refused { flags | OFlags::NOFOLLOW } else { flags };
         let handle = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+            Err(rustix::io::Errno::LOOP) => {
+                return Err(fail(std::io::Error::other(
+                    "it is a link, which a call may have laid",
+                )));
+            }
             Err(errno) => return Err(fail(errno.into())),
         };
         let stat = rustix::fs::fstat(&handle).map_err(|errno| fail(errno.into()))?;

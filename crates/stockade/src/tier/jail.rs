@@ -55,7 +55,9 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
             ),
         },
         Guarantee::Network if confinement.network == Network::None => {
-            Enforced::full(guarantee, &["network-namespace", "seccomp"])
+            let note = "Unix sockets in folders that the box shows can be reached";
+            let full = Enforced::full(guarantee, &["network-namespace", "seccomp"]);
+            Enforced { note: Some(note.to_owned()), ..full }
         }
         Guarantee::Network => {
             Enforced::none(guarantee, "the policy gives it the machine's network")

@@ -293,3 +293,15 @@ fn paths_of_a_box_do_not_climb_out_of_the_root() {
     let error = Policy::from_text(Path::new("mine.toml"), text).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("none or host"), "{error}");
 }
+
+#[test]
+fn a_project_file_that_is_a_link_is_refused_and_not_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (secret, project) = (folder.path().join("secret"), folder.path().join("stockade.toml"));
+    std::fs::write(&secret, "API_KEY=canary\n").unwrap();
+    std::os::unix::fs::symlink(&secret, &project).unwrap();
+    let files = PolicyFiles { project: Some(project), ..PolicyFiles::default() };
+    let error = files.load().unwrap_err();
+    let told = stockade::outcome::chain(&error);
+    assert!(told.contains("link") && !told.contains("canary"), "{told}");
+}

@@ -9,11 +9,11 @@ use serde_json::Value;
 use stockade::Policy;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::limits::ByteCount;
-use stockade::policy::Profile;
+use stockade::policy::{FilesPolicy, Profile};
 use stockade::tier::Tier;
 
 use crate::support::{
-    Project, eventually, exec, has, kept, marked, marker, policy, skip, text, within,
+    Project, eventually, exec, has, is_root, kept, marked, marker, policy, skip, text, within,
 };
 
 /// The shipped policy in the jail, with changes.
@@ -326,4 +326,92 @@ fn a_protected_path_that_is_made_ends_the_box_and_is_moved_away() {
     }
     control(&project, attack);
     assert!(project.path(".claude/settings.json").exists(), "without a box it stays");
+}
+
+#[test]
+fn a_link_that_a_call_laid_does_not_widen_the_next_box() {
+    let Some(project) = project() else { return };
+    let outside = project.beside("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "secret\n").unwrap();
+    let report = boxed(&project, &format!("ln -s {} build && echo laid\n", outside.display()));
+    assert_eq!(text(&report, "stdout"), "laid\n", "{report}");
+    let widened: [(&str, &[&str], &[&str]); 3] = [
+        ("write", &[".", "build"], &[]),
+        ("read", &["."], &["build"]),
+        ("file", &["."], &["build/secret"]),
+    ];
+    for (name, write, read) in widened {
+        let files = FilesPolicy {
+            write: write.iter().map(Into::into).collect(),
+            read: read.iter().map(Into::into).collect(),
+            ..FilesPolicy::default()
+        };
+        let policy = jailed(|policy| policy.files = files);
+        let report = project.sh(policy, &format!("echo {name}; cat build/secret\n"), &[]);
+        let why = report["failure"]["message"].as_str().unwrap_or_default();
+        assert!(why.contains("is a link in the project"), "{report}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_entered_does_not_end_protection() {
+    if is_root() {
+        skip("non-root", "folder modes do not bind root");
+        return;
+    }
+    let Some(project) = project() else { return };
+    control(&project, "mkdir -p .git/hooks; echo '[core]' > .git/config\n");
+    boxed(&project, "chmod 0 .git\n");
+    let report = boxed(&project, "chmod 755 .git; echo x >> .git/config && echo wrote\n");
+    assert!(report["failure"]["message"].is_string(), "{report}");
+    control(&project, "chmod 755 .git\n");
+}
+
+#[test]
+fn a_replaced_file_is_said_to_be_lost_however_quick_the_program_was() {
+    let Some(project) = project() else { return };
+    fs::write(project.path(".env"), "old\n").unwrap();
+    project.script("script.sh", "touch ready; while [ ! -s .env ]; do :; done; cat .env\n");
+    let stockade = project.open(jailed(|policy| policy.files.hide = vec![".env".into()]));
+    let report = std::thread::scope(|scope| {
+        let run = scope.spawn(|| crate::support::json(&stockade.run(exec(&["sh", "script.sh"]))));
+        assert!(eventually(Duration::from_secs(5), || project.path("ready").exists()));
+        fs::write(project.path("new"), "new\n").unwrap();
+        fs::rename(project.path("new"), project.path(".env")).unwrap();
+        run.join().unwrap()
+    });
+    assert_eq!(kept(&report, "reads"), "lost", "{report}");
+}
+
+#[test]
+fn a_git_file_submodules_and_worktrees_are_protected_too() {
+    let Some(project) = project() else { return };
+    control(
+        &project,
+        "mkdir -p .git/modules/a/b/hooks .git/worktrees/w .git/hooks; echo x > .git/config
+         echo x > .git/modules/a/b/config; echo x > .git/worktrees/w/commondir\n",
+    );
+    let attack =
+        "for f in .git/modules/a/b/config .git/modules/a/b/hooks/x .git/worktrees/w/commondir
+        do echo y >> $f && echo wrote $f; done; true\n";
+    assert_eq!(text(&boxed(&project, attack), "stdout"), "");
+    control(
+        &project,
+        "rm -rf .git; mkdir -p real/hooks; echo x > real/config; echo 'gitdir: real' > .git\n",
+    );
+    let attack = "echo 'gitdir: evil' > .git && echo moved; mv .git g && echo moved
+        echo y >> real/config && echo wrote; echo y > real/hooks/x && echo wrote; true\n";
+    assert_eq!(text(&boxed(&project, attack), "stdout"), "");
+    assert!(control(&project, attack).contains("moved"));
+}
+
+#[test]
+fn a_protected_file_with_another_name_is_not_called_protected() {
+    let Some(project) = project() else { return };
+    control(&project, "echo x > stockade.toml; ln stockade.toml other\n");
+    fs::write(project.path("stockade.toml"), "").unwrap();
+    let report = boxed(&project, "true\n");
+    let note = report["enforcement"].to_string();
+    assert!(note.contains("has other names by hard links"), "{report}");
 }

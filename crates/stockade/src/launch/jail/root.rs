@@ -2,13 +2,17 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
 
+use super::cover::Covered;
 use crate::confine::Files;
 use crate::guarantee::Guarantee;
-use crate::outcome::Failure;
+use crate::inspect::Root;
+use crate::outcome::{Failure, chain};
 
 /// What a box shows of the system, to be read.
 const SYSTEM: [&str; 12] = [
@@ -34,7 +38,7 @@ const TEMPORARY_FILES: u64 = 1 << 18;
 const SHARED_MEMORY_BYTES: u64 = 256 << 20;
 
 /// The root of the box, in the order in which it is made.
-pub(super) fn mounts(files: &Files) -> Result<Vec<Mount>, Failure> {
+pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, Failure> {
     if files.root == Path::new("/") {
         return Err(files_failure(
             "show the project",
@@ -55,27 +59,30 @@ pub(super) fn mounts(files: &Files) -> Result<Vec<Mount>, Failure> {
         files_max: TEMPORARY_FILES,
         mode: 0o1777,
     });
-    if !files.write.contains(&files.root) {
+    let place = |paths: &[PathBuf]| {
+        paths.iter().map(|path| placed(path, &files.root)).collect::<Result<Vec<_>, _>>()
+    };
+    let (read, write) = (place(&files.read)?, place(&files.write)?);
+    if !write.contains(&files.root) {
         mounts.push(bind(&files.root, Access::ReadOnlyAsOwner)?);
     }
-    for path in &files.read {
-        mounts.push(bind(path, Access::ReadOnlyAsOwner)?);
-    }
-    for path in &files.write {
+    for path in &write {
         mounts.push(bind(path, Access::Writable)?);
     }
+    for path in &read {
+        mounts.push(bind(path, Access::ReadOnlyAsOwner)?);
+    }
     mounts.push(Mount::Folder { target: c_path(Path::new(HOME))?, mode: 0o1777 });
-    cover(files, &mut mounts)?;
+    cover(&write, present, &mut mounts)?;
     Ok(mounts)
 }
 
 /// Hides and protects what is there, and pins every folder on the way down to it, so that none can
 /// be moved aside with what it holds.
-fn cover(files: &Files, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
-    let is_there = |path: &&PathBuf| std::fs::symlink_metadata(path).is_ok();
+fn cover(write: &[PathBuf], present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
     let mut pinned: Vec<PathBuf> = Vec::new();
-    for path in files.hide.iter().chain(&files.protect).filter(is_there) {
-        for folder in files.write.iter().filter(|folder| path.starts_with(folder)) {
+    for path in present.iter().map(|one| &one.path) {
+        for folder in write.iter().filter(|folder| path.starts_with(folder)) {
             let above: Vec<&Path> =
                 path.ancestors().skip(1).take_while(|above| above != folder).collect();
             for above in above.into_iter().rev() {
@@ -86,13 +93,42 @@ fn cover(files: &Files, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
             }
         }
     }
-    for path in files.hide.iter().filter(is_there) {
-        mounts.push(Mount::Hide { target: c_path(path)? });
-    }
-    for path in files.protect.iter().filter(is_there) {
-        mounts.push(Mount::Protect { target: c_path(path)? });
+    for one in present {
+        let target = c_path(&one.path)?;
+        let is_hidden = one.guarantee == Guarantee::Reads;
+        mounts.push(if is_hidden { Mount::Hide { target } } else { Mount::Protect { target } });
     }
     Ok(())
+}
+
+/// Where a path of the policy leads. Links outside the project are the person's; inside it they
+/// may have been laid by an earlier call, and are not followed.
+fn placed(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
+    let mut place = PathBuf::from("/");
+    for part in path.components() {
+        let next = match part {
+            Component::Normal(name) => place.join(name),
+            Component::ParentDir => {
+                place.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned)
+            }
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => continue,
+        };
+        let is_link = std::fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink());
+        if is_link && place.starts_with(root) {
+            let message = format!("{next:?} is a link in the project, which a call may have laid");
+            return Err(files_failure("show a path", &message)
+                .remedy("name the folder that it leads to, if that is meant"));
+        }
+        place = if is_link {
+            Root::open(&next)
+                .map_err(|error| unshown(&next, &std::io::Error::other(chain(&error))))?
+                .path()
+                .to_owned()
+        } else {
+            next
+        };
+    }
+    Ok(place)
 }
 
 /// The second lock: the same folders, by the rights that each has.
@@ -119,8 +155,13 @@ pub(super) fn landlock(mounts: &[Mount]) -> Landlock {
     Landlock { rules }
 }
 
+/// A path that has no links in it any more; one that was put there since is not followed.
 fn bind(path: &Path, access: Access) -> Result<Mount, Failure> {
-    Mount::bind(&c_path(path)?, access).map_err(|error| unshown(path, &error))
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let source = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)
+        .map_err(|errno| unshown(path, &errno.into()))?;
+    Ok(Mount::Bind { source, target: c_path(path)?, access })
 }
 
 /// A path as the kernel takes it.
@@ -134,7 +175,8 @@ fn unshown(path: &Path, error: &std::io::Error) -> Failure {
         .remedy("take it out of box.write and box.read, or make it")
 }
 
-fn files_failure(step: &str, message: &str) -> Failure {
+/// A failure to keep files as promised.
+pub(super) fn files_failure(step: &str, message: &str) -> Failure {
     let mut failure = Failure::new(step, message);
     failure.guarantee = Some(Guarantee::Writes.to_string());
     failure

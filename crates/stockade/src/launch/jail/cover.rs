@@ -1,0 +1,135 @@
+//! The hidden and protected paths of a box: which are there, which are not, and whether they are
+//! still the same files when it has ended.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::root::files_failure;
+use crate::confine::Files;
+use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::outcome::Failure;
+
+/// How deep the folders of submodules are looked for.
+const MODULES_DEPTH_MAX: usize = 6;
+
+/// What is to be hidden and protected, as it is before the box starts.
+pub(super) struct Cover {
+    pub(super) present: Vec<Covered>,
+    pub(super) absent: Vec<PathBuf>,
+}
+
+/// One path that is there and gets a mount of its own.
+#[derive(Debug)]
+pub(in crate::launch) struct Covered {
+    pub(super) path: PathBuf,
+    /// Hidden paths keep reads, protected ones the protection.
+    pub(super) guarantee: Guarantee,
+    identity: (u64, u64),
+    /// Why a mount on this path is not the whole protection.
+    weakness: Option<&'static str>,
+}
+
+/// Looks at every path; one that cannot be looked at could be anything, and ends the launch.
+pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
+    let git = git_paths(&files.root);
+    let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
+    let protected = files.protect.iter().chain(&git).map(|path| (path, Guarantee::Protected));
+    let mut cover = Cover { present: Vec::new(), absent: Vec::new() };
+    for (path, guarantee) in hidden.chain(protected) {
+        match std::fs::symlink_metadata(path) {
+            Ok(found) => {
+                let weakness = if found.is_symlink() {
+                    Some("is a link, whose target has a name of its own")
+                } else if found.is_file() && found.nlink() > 1 {
+                    Some("has other names by hard links")
+                } else {
+                    None
+                };
+                let identity = (found.dev(), found.ino());
+                cover.present.push(Covered { path: path.clone(), guarantee, identity, weakness });
+            }
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                cover.absent.extend((guarantee == Guarantee::Protected).then(|| path.clone()));
+            }
+            Err(error) => {
+                let message = format!("could not look at {path:?}, which is to be kept: {error}");
+                return Err(files_failure("look at protected paths", &message)
+                    .remedy("give yourself the right to enter the folder that holds it"));
+            }
+        }
+    }
+    Ok(cover)
+}
+
+impl Covered {
+    /// Whether another file has taken the name: then the mount was gone for a while.
+    fn was_replaced(&self) -> bool {
+        let now = std::fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
+        now.map_or(true, |now| now != self.identity)
+    }
+}
+
+/// Lowers what a mount on a path cannot keep, before the run.
+pub(super) fn admit_weaknesses(enforcement: &mut [Enforced], present: &[Covered]) {
+    for one in present {
+        let Some(weakness) = one.weakness else { continue };
+        for line in enforcement.iter_mut().filter(|line| line.guarantee == one.guarantee) {
+            line.kept = line.kept.min(Kept::Partial);
+            line.note = Some(format!("{:?} {weakness}", one.path));
+        }
+    }
+}
+
+/// Says of what was replaced during the run that its guarantee was lost.
+pub(in crate::launch) fn lose_replaced(enforcement: &mut [Enforced], present: &[Covered]) {
+    for one in present.iter().filter(|one| one.was_replaced()) {
+        for line in enforcement.iter_mut().filter(|line| line.guarantee == one.guarantee) {
+            line.kept = Kept::Lost;
+            line.note = Some(format!("{:?} was replaced from outside during the run", one.path));
+        }
+    }
+}
+
+/// What git runs or follows besides the listed paths: a `.git` that is a file and where it leads,
+/// and the folders of submodules and worktrees.
+fn git_paths(root: &Path) -> Vec<PathBuf> {
+    let git = root.join(".git");
+    let mut found = Vec::new();
+    if std::fs::symlink_metadata(&git).is_ok_and(|found| found.is_file()) {
+        let text = std::fs::read_to_string(&git).unwrap_or_default();
+        if let Some(led_to) = text.strip_prefix("gitdir:").map(|led_to| root.join(led_to.trim())) {
+            found.extend(["config", "hooks", "commondir"].map(|name| led_to.join(name)));
+        }
+        found.retain(|path| path.starts_with(root) && path.exists());
+        found.push(git);
+        return found;
+    }
+    modules(&git.join("modules"), MODULES_DEPTH_MAX, &mut found);
+    for worktree in folders_in(&git.join("worktrees")) {
+        let names = ["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name));
+        found.extend(names.into_iter().filter(|path| path.exists()));
+    }
+    found
+}
+
+fn modules(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Some(deeper) = depth.checked_sub(1) else { return };
+    for inner in folders_in(folder) {
+        if inner.join("config").exists() {
+            let names = ["config", "hooks"].map(|name| inner.join(name));
+            found.extend(names.into_iter().filter(|path| path.exists()));
+            modules(&inner.join("modules"), deeper, found);
+        } else {
+            modules(&inner, deeper, found);
+        }
+    }
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.map_while(Result::ok).filter(is_folder).map(|entry| entry.path()).collect()
+}
