@@ -14,7 +14,7 @@ pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 
 use crate::outcome::{Failure, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Plan, not_in_this_version};
 use crate::tier::Tier;
 
 /// Starts what was planned. A plan is all it takes, and all it accepts:
@@ -35,12 +35,11 @@ use crate::tier::Tier;
 pub fn start(plan: Plan) -> Result<Running, Failure> {
     let held = match plan.tier() {
         Tier::Jail => jail::start(plan),
-        Tier::Process
-        | Tier::Inline
-        | Tier::Container
-        | Tier::Gvisor
-        | Tier::Microvm
-        | Tier::Cluster => process::start(plan),
+        Tier::Process => process::start(plan),
+        // No such plan can be made; if one ever is, it must not run in a weaker tier.
+        tier @ (Tier::Inline | Tier::Container | Tier::Gvisor | Tier::Microvm | Tier::Cluster) => {
+            Err(not_in_this_version(tier))
+        }
     };
     held.map(Running)
 }

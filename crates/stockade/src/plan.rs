@@ -82,10 +82,8 @@ pub fn describe(
     confinement: &Confinement,
     machine: Machine,
 ) -> Result<Description, Failure> {
-    let description = tier.describe(confinement, machine).ok_or_else(|| {
-        Failure::new("plan", format!("the tier {tier} is not in this version of Stockade"))
-            .remedy("use the tier process, and read in its enforcement what that does not keep")
-    })?;
+    let described = tier.describe(confinement, machine);
+    let description = described.ok_or_else(|| not_in_this_version(tier))?;
     let falls_short = |one: &&Enforced| {
         if tier == Tier::Jail && one.guarantee == jail::SETTLED_AT_LAUNCH {
             return false;
@@ -107,4 +105,11 @@ pub fn describe(
             Err(failure)
         }
     }
+}
+
+/// The failure of a tier that nobody has built yet: never a step down to a weaker one.
+pub(crate) fn not_in_this_version(tier: Tier) -> Failure {
+    Failure::new("plan", format!("the tier {tier} is not in this version of Stockade")).remedy(
+        "use the tier jail, or process, and read in its enforcement what that does not keep",
+    )
 }
