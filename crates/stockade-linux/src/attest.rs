@@ -6,14 +6,9 @@
 mod expect;
 mod look;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-use rustix::io::{Errno, read, write};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
 pub(crate) use self::expect::Expected;
-use crate::keeper::boxed::gate;
 use crate::keeper::mechanism::Mechanism;
 
 /// What was seen of a box, beside what was asked for.
@@ -54,60 +49,11 @@ pub(crate) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Me
     look::lost(expected, first)
 }
 
-/// The two ends of the gate.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    ours: OwnedFd,
-    theirs: OwnedFd,
-}
-
-impl Gate {
-    pub(crate) fn new() -> rustix::io::Result<Self> {
-        let kind = SocketType::STREAM;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
-        Ok(Self { ours, theirs })
-    }
-
-    /// The end that the program's process waits at.
-    pub(crate) fn theirs(&self) -> BorrowedFd<'_> {
-        self.theirs.as_fd()
-    }
-
-    /// Keeps our end only, so that the other's closing is seen.
-    pub(crate) fn ours(self) -> HostSide {
-        HostSide(self.ours)
-    }
-}
-
-/// The host's end of the gate. Dropping it lets nobody through.
-#[derive(Debug)]
-pub(crate) struct HostSide(OwnedFd);
-
-impl HostSide {
-    /// Waits for the program's process and looks at it. `None` if it did not come, which the
-    /// keeper explains.
-    pub(crate) fn look(
-        &self,
-        expected: &Expected,
-        first: Pid,
-    ) -> rustix::io::Result<Option<Attested>> {
-        let mut word = [0];
-        loop {
-            match read(&self.0, &mut word) {
-                Ok(0) => return Ok(None),
-                Ok(_) => break,
-                Err(Errno::INTR) => {}
-                Err(Errno::CONNRESET) => return Ok(None),
-                Err(errno) => return Err(errno),
-            }
-        }
-        let [word] = word;
-        let landlock = word & gate::READY != 0 && word & gate::LANDLOCK_REFUSES != 0;
-        look::at(expected, first, landlock).map(Some)
-    }
-
-    /// Lets the program be executed.
-    pub(crate) fn release(self) -> rustix::io::Result<()> {
-        write(&self.0, &[gate::GO]).map(drop)
-    }
+/// Looks at a box whose program waits. Landlock's word is that of the box's own test.
+pub(crate) fn look(
+    expected: &Expected,
+    first: Pid,
+    landlock: bool,
+) -> rustix::io::Result<Attested> {
+    look::at(expected, first, landlock)
 }

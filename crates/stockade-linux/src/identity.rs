@@ -46,6 +46,11 @@ impl Identity {
         (line(self.inner_uid, self.outer_uid), line(self.inner_gid, self.outer_gid))
     }
 
+    /// The same inside a box that has this identity: as it is shown there.
+    pub(crate) fn nested_maps(self) -> (String, String) {
+        Self { outer_uid: self.inner_uid, outer_gid: self.inner_gid, ..self }.maps()
+    }
+
     /// Whether this would be root, outside or inside.
     pub(crate) fn is_root_anywhere(self) -> bool {
         [self.outer_uid, self.outer_gid, self.inner_uid, self.inner_gid].contains(&0)

@@ -39,6 +39,12 @@ pub struct Jail {
     pub filter: Option<Filter>,
     /// Limits for all processes together. What could not be limited is known before the start.
     pub cgroup: Option<Cgroup>,
+    /// How many processes may live in it at once, its first one not counted. They are counted every
+    /// few milliseconds, see [`Spec::processes_max`](crate::Spec::processes_max).
+    pub processes_max: Option<u32>,
+    /// Whatever else must be the same for a box that was made before to be used: see
+    /// [`Yard`](crate::Yard).
+    pub stamp: Vec<u8>,
     /// Whether user namespaces can be made in the box, in which a program has capabilities again.
     pub nesting: Nesting,
     /// Whether the host looks at the box before the program is executed.
@@ -115,6 +121,8 @@ impl Jail {
             landlock: None,
             cgroup: None,
             filter: Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden }),
+            processes_max: None,
+            stamp: Vec::new(),
             nesting: Nesting::Forbidden,
             attest: Attest::No,
             #[cfg(feature = "sabotage")]

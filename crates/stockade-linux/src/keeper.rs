@@ -39,7 +39,11 @@ mod sources;
 #[cfg(any(test, clippy))]
 mod sys;
 #[cfg(any(test, clippy))]
+mod template;
+#[cfg(any(test, clippy))]
 mod tree;
+#[cfg(any(test, clippy))]
+mod ward;
 #[cfg(any(test, clippy))]
 #[expect(dead_code, reason = "the program starts in main.rs")]
 mod watch;

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::blob::Blob;
 use crate::identity::Identity;
 use crate::idmap;
-use crate::keeper::boxed::{Op, op};
+use crate::keeper::boxed::{ASIDE_MAX, Op, op};
 
 /// One thing in the root of a box. They are made in the order of the list, from an empty root that
 /// is read-only in the end. No path may go through a symbolic link.
@@ -225,6 +225,52 @@ pub(crate) fn pack<'a>(
     Ok(packed)
 }
 
+/// Writes down what a copy of a template with these mounts must make anew: what lies in memory, and
+/// `/proc`. `None` if it cannot be done for this list.
+pub(crate) fn pack_copy(mounts: &[Mount], blob: &mut Blob) -> io::Result<Option<Vec<Op>>> {
+    let mut ops = Vec::new();
+    let is_in_memory = |at: usize, mount: &Mount| {
+        let before = mounts.get(..at).unwrap_or_default();
+        matches!(nearest(before, mount.target()), Some(Mount::Memory { .. }))
+    };
+    let mut asides = 0;
+    for (at, mount) in mounts.iter().enumerate() {
+        let in_memory = is_in_memory(at, mount);
+        let may_make = if in_memory { op::MAY_MAKE } else { 0 };
+        match mount {
+            Mount::Bind { source, target, .. } if in_memory => {
+                let is_file = if is_folder(source.as_fd())? { 0 } else { op::IS_FILE };
+                let target = blob.text(target);
+                let one = Op { source: asides, target, ..Op::default() };
+                ops.insert(0, Op { kind: op::ASIDE, ..one });
+                ops.push(Op { kind: op::BACK, flags: is_file | may_make, ..one });
+                asides = asides.saturating_add(1);
+            }
+            Mount::Hide { .. } | Mount::Protect { .. } | Mount::Pin { .. } if in_memory => {
+                return Ok(None);
+            }
+            Mount::Memory { .. } | Mount::Proc { view: ProcView::Whole, .. } => {
+                ops.push(operation(mount, Identity::of_caller(), 0, blob)?);
+            }
+            Mount::Proc { view: ProcView::ProcessesOnly, .. } => return Ok(None),
+            Mount::Folder { .. } | Mount::File { .. } | Mount::Link { .. } if in_memory => {
+                let one = operation(mount, Identity::of_caller(), 0, blob)?;
+                ops.push(Op { flags: one.flags | may_make, ..one });
+            }
+            Mount::Bind { .. }
+            | Mount::Folder { .. }
+            | Mount::File { .. }
+            | Mount::Link { .. }
+            | Mount::Hide { .. }
+            | Mount::Protect { .. }
+            | Mount::Pin { .. } => {}
+        }
+    }
+    let has_proc = ops.iter().any(|one| one.kind == op::PROC);
+    let fits = usize::try_from(asides).is_ok_and(|asides| asides <= ASIDE_MAX);
+    Ok((has_proc && fits).then_some(ops))
+}
+
 fn operation(mount: &Mount, identity: Identity, number: usize, blob: &mut Blob) -> io::Result<Op> {
     let one = Op { target: blob.text(checked(mount.target())?), ..Op::default() };
     let protected = RDONLY | NOSUID | NODEV;
@@ -268,8 +314,7 @@ fn bind(
     blob: &mut Blob,
 ) -> io::Result<Op> {
     let stat = fstat(source)?;
-    let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    let kind = if is_folder { 0 } else { op::IS_FILE };
+    let kind = if is_folder(source)? { 0 } else { op::IS_FILE };
     let attributes = NOSUID
         | match access {
             Access::ReadOnly | Access::ReadOnlyAsOwner => RDONLY | NODEV,
@@ -312,14 +357,22 @@ fn path_of(file: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     Ok(link.into_os_string().into_vec())
 }
 
+fn is_folder(file: BorrowedFd<'_>) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory)
+}
+
 /// Whether a missing path may be made: not inside a folder of the host.
 fn may_make(before: &[Mount], target: &CStr) -> bool {
+    !matches!(nearest(before, target), Some(Mount::Bind { .. } | Mount::Proc { .. }))
+}
+
+/// The mount that a path lies in; none for the root itself.
+fn nearest<'a>(before: &'a [Mount], target: &CStr) -> Option<&'a Mount> {
     let enclosing = before.iter().filter(|mount| {
         matches!(mount, Mount::Bind { .. } | Mount::Memory { .. } | Mount::Proc { .. })
             && is_beneath(target, mount.target())
     });
-    let nearest = enclosing.max_by_key(|mount| mount.target().count_bytes());
-    !matches!(nearest, Some(Mount::Bind { .. } | Mount::Proc { .. }))
+    enclosing.max_by_key(|mount| mount.target().count_bytes())
 }
 
 fn is_beneath(path: &CStr, folder: &CStr) -> bool {

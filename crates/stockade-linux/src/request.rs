@@ -17,16 +17,22 @@ pub(crate) struct Packed {
     pub(crate) strings: OwnedFd,
 }
 
-/// Packs everything in the specification that is not a descriptor.
-pub(crate) fn pack(spec: &Spec) -> io::Result<Packed> {
-    let layout = Layout::of(&spec.argv, &spec.env, spec.script.as_deref());
+/// Packs everything in the specification that is not a descriptor, and the paths of a program and
+/// its working directory in a box that waits for them.
+pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Packed> {
+    let layout = Layout::of(&spec.argv, &spec.env, spec.script.as_deref(), in_box);
     let (rlimits, rlimit_count) = spec.rlimits.table();
     let request = Request {
-        descriptors: count(slot::SCOPE.saturating_add(usize::from(spec.signal_scope.is_some())))?,
+        descriptors: match in_box {
+            Some(_) => count(slot::FOR_BOX)?,
+            None => count(slot::SCOPE.saturating_add(usize::from(spec.signal_scope.is_some())))?,
+        },
         argc: count(spec.argv.len())?,
         envc: count(spec.env.len())?,
         strings_len: size(layout.bytes.len()),
         script: layout.script,
+        program: layout.program,
+        cwd: layout.cwd,
         processes_max: spec.processes_max.map_or(UNLIMITED, |max| max.min(UNLIMITED - 1)),
         rlimit_count,
         rlimits,
@@ -39,10 +45,17 @@ pub(crate) fn pack(spec: &Spec) -> io::Result<Packed> {
 struct Layout {
     bytes: Vec<u8>,
     script: u64,
+    program: u64,
+    cwd: u64,
 }
 
 impl Layout {
-    fn of(argv: &[CString], env: &[CString], script: Option<&CStr>) -> Self {
+    fn of(
+        argv: &[CString],
+        env: &[CString],
+        script: Option<&CStr>,
+        in_box: Option<(&CStr, &CStr)>,
+    ) -> Self {
         let entries = argv.len().saturating_add(env.len()).saturating_add(2);
         let mut at = size(entries.saturating_mul(size_of::<u64>()));
         let mut place = |string: &CStr| {
@@ -56,18 +69,21 @@ impl Layout {
         tables.extend(env.iter().map(|string| place(string)));
         tables.push(0);
         let script_at = script.map_or(0, &mut place);
+        let program_at = in_box.map_or(0, |(program, _)| place(program));
+        let cwd_at = in_box.map_or(0, |(_, cwd)| place(cwd));
 
         // One byte more, so that the file ends with a NUL even when there is no string.
         let mut bytes = Vec::with_capacity(usize::try_from(at).unwrap_or(0).saturating_add(1));
         for offset in tables {
             bytes.extend_from_slice(&offset.to_ne_bytes());
         }
-        let strings = argv.iter().chain(env).map(CString::as_c_str).chain(script);
+        let paths = in_box.into_iter().flat_map(<[&CStr; 2]>::from);
+        let strings = argv.iter().chain(env).map(CString::as_c_str).chain(script).chain(paths);
         for string in strings {
             bytes.extend_from_slice(string.to_bytes_with_nul());
         }
         bytes.push(0);
-        Self { bytes, script: script_at }
+        Self { bytes, script: script_at, program: program_at, cwd: cwd_at }
     }
 }
 
@@ -118,16 +134,20 @@ mod tests {
 
     #[test]
     fn both_tables_end_with_zero_and_lead_to_their_strings() {
-        let layout = Layout::of(&strings(&["ls", "", "-l"]), &strings(&["A=1"]), Some(c"./s"));
+        let in_box = Some((c"/bin/ls", c"/work"));
+        let layout =
+            Layout::of(&strings(&["ls", "", "-l"]), &strings(&["A=1"]), Some(c"./s"), in_box);
         let table = table(&layout.bytes, 6);
         assert_eq!((table[3], table[5]), (0, 0));
         let texts = [table[0], table[1], table[2], table[4], layout.script];
         assert_eq!(texts.map(|offset| at(&layout.bytes, offset)), ["ls", "", "-l", "A=1", "./s"]);
+        let texts = [layout.program, layout.cwd].map(|offset| at(&layout.bytes, offset));
+        assert_eq!(texts, ["/bin/ls", "/work"]);
     }
 
     #[test]
     fn nothing_at_all_is_two_zeroes_and_a_nul() {
-        let layout = Layout::of(&[], &[], None);
+        let layout = Layout::of(&[], &[], None, None);
         assert_eq!((layout.bytes, layout.script), (vec![0; 17], 0));
     }
 

@@ -11,23 +11,27 @@ use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 use crate::attest::{self, Attested, Expected};
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
+use crate::keeper::Keeper;
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::wire::{Report, cause, kind};
+use crate::remains::Remains;
 use crate::start::OurStreams;
+use crate::yard::Crew;
 
 /// A program that runs. Dropping it kills the whole tree and waits until it is gone.
 #[derive(Debug)]
 #[must_use = "dropping it kills the program"]
 pub struct Running {
+    // Closed first when dropped, so that everything ends before it is waited for.
     line: Line,
     streams: OurStreams,
     pid: Pid,
     pidfd: OwnedFd,
     result: Option<Result<Ended, KeeperLost>>,
-    // Dropped last: a cgroup can be removed once its processes are gone.
-    cgroup: Option<Cgroup>,
     attested: Option<Attested>,
     expected: Option<Expected>,
+    remains: Remains,
+    crew: Option<Crew>,
 }
 
 /// How a run ended. Nothing of it is left, survivors apart.
@@ -79,27 +83,33 @@ pub enum Cause {
 pub struct KeeperLost;
 
 impl Running {
-    pub(crate) fn new(line: Line, streams: OurStreams, pid: Pid, pidfd: OwnedFd) -> Self {
+    pub(crate) fn new(
+        line: Line,
+        streams: OurStreams,
+        (pid, pidfd): (Pid, OwnedFd),
+        remains: Remains,
+    ) -> Self {
         Self {
             line,
             streams,
             pid,
             pidfd,
             result: None,
-            cgroup: None,
             attested: None,
             expected: None,
+            remains,
+            crew: None,
         }
     }
 
     /// The same run with what belongs to a box.
     pub(crate) fn with_box(
         mut self,
-        expected: Option<Expected>,
-        cgroup: Option<Cgroup>,
+        expected: Expected,
         attested: Option<Attested>,
+        crew: Option<Crew>,
     ) -> Self {
-        (self.expected, self.cgroup, self.attested) = (expected, cgroup, attested);
+        (self.expected, self.attested, self.crew) = (Some(expected), attested, crew);
         self
     }
 
@@ -126,7 +136,7 @@ impl Running {
 
     /// The limits of the whole box, and what it has used of them.
     pub fn cgroup(&self) -> Option<&Cgroup> {
-        self.cgroup.as_ref()
+        self.remains.cgroup.as_ref()
     }
 
     /// The id of the program, or of a box's first process, for reading `/proc`; not for signals,
@@ -135,9 +145,9 @@ impl Running {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// The keeper's process id.
-    pub fn keeper_pid(&self) -> u32 {
-        self.line.keeper_id()
+    /// The keeper's process id; none for a box that was made from a template.
+    pub fn keeper_pid(&self) -> Option<u32> {
+        self.remains.keeper.as_ref().map(Keeper::id)
     }
 
     /// The end of standard input to write to, once, if it is [`Piped`](crate::Stdin::Piped).
@@ -157,7 +167,7 @@ impl Running {
 
     /// A descriptor that is readable once [`Self::try_ended`] has an answer.
     pub fn control(&self) -> BorrowedFd<'_> {
-        self.line.socket()
+        self.line.as_fd()
     }
 
     /// Orders the death of the whole tree; [`Self::try_ended`] tells when it is done.
@@ -185,7 +195,7 @@ impl Running {
         }
         let result = match self.line.hear(patience) {
             Ok(Heard::Nothing) => return Ok(None),
-            Ok(Heard::Report(report, _)) => Ended::from_report(&report).ok_or(KeeperLost),
+            Ok(Heard::Message(report, _)) => Ended::from_report(&report).ok_or(KeeperLost),
             Ok(Heard::Closed) | Err(_) => Err(KeeperLost),
         };
         if result.is_err() {
@@ -209,12 +219,21 @@ impl Drop for Running {
     fn drop(&mut self) {
         // A keeper gives up on a tree after five seconds.
         const PATIENCE: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 6, tv_nsec: 0 };
-        if self.result.is_some() {
-            return;
+        if self.result.is_none() {
+            self.end(PATIENCE);
         }
+        if let Some(crew) = self.crew.take() {
+            crew.see_to(std::mem::take(&mut self.remains));
+        }
+    }
+}
+
+impl Running {
+    /// Ends what has not ended.
+    fn end(&mut self, patience: rustix::event::Timespec) {
         let ordered = self.kill();
-        let mut ready = [PollFd::from_borrowed_fd(self.line.socket(), PollFlags::IN)];
-        if ordered.is_err() || !matches!(poll(&mut ready, Some(&PATIENCE)), Ok(1..)) {
+        let mut ready = [PollFd::new(&self.line, PollFlags::IN)];
+        if ordered.is_err() || !matches!(poll(&mut ready, Some(&patience)), Ok(1..)) {
             self.kill_without_keeper();
         } else {
             let _told = self.hear(Patience::None);

@@ -9,11 +9,16 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
-use crate::attest::{Attested, Expected, Gate, HostSide};
+use crate::attest::{self, Attested, Expected};
 use crate::control::{Heard, Line, Patience};
-use crate::jail::{Attest, Jail, pack};
+use crate::jail::pack::{self, Fittings};
+use crate::jail::{Attest, Form, Jail};
+use crate::keeper;
+use crate::keeper::boxed::gate;
 use crate::keeper::step::Step;
-use crate::keeper::wire::{JAILED, Report, kind, slot};
+use crate::keeper::wire::{Failure, Report, form, kind, slot};
+use crate::ready::{Outlook, Ready};
+use crate::remains::Remains;
 use crate::request;
 use crate::rlimits::Rlimits;
 use crate::running::Running;
@@ -96,7 +101,10 @@ pub fn start(spec: Spec) -> Result<Running, StartError> {
 /// [`Spec::cwd`] and, where there are namespaces, [`Spec::signal_scope`] are not used: the box has
 /// its own.
 pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
-    launch(spec, Some(jail), |_| true)
+    match jail.form {
+        Form::LocksOnly => launch(spec, Some(jail), |_| true),
+        Form::Namespaces => launch_boxed(spec, jail, |_| true),
+    }
 }
 
 /// Starts the program in a box, but only if the box as seen from outside is good enough.
@@ -108,49 +116,93 @@ pub fn start_jailed_if(
     judge: impl FnOnce(&Attested) -> bool,
 ) -> Result<Running, StartError> {
     jail.attest = Attest::BeforeExecution;
-    launch(spec, Some(jail), judge)
+    match jail.form {
+        Form::LocksOnly => launch(spec, Some(jail), judge),
+        Form::Namespaces => launch_boxed(spec, jail, judge),
+    }
 }
 
-fn launch(
+/// Starts the program in a box of its own.
+fn launch_boxed(
     spec: Spec,
-    jail: Option<Jail>,
+    mut jail: Jail,
     judge: impl FnOnce(&Attested) -> bool,
 ) -> Result<Running, StartError> {
-    let boxed = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
-    let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
-    if let Some(jail) = &jail {
-        theirs.give_to(jail.user_to_take_on(), spec.stdin).at(Step::OpenStreams)?;
+    jail.processes_max = spec.processes_max;
+    let cgroup = jail.cgroup.take();
+    let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
+    let mut ready = Ready::cold(&sheet, Outlook::of(&jail), cgroup)?;
+    if jail.attest == Attest::BeforeExecution && !judge(ready.look()?) {
+        return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
-    let mut packed = request::pack(&spec).at(Step::PackRequest)?;
-    packed.request.jail = if boxed.is_some() { JAILED } else { 0 };
-    let supervisor = pidfd_open(getpid(), PidfdFlags::empty()).at(Step::PackRequest)?;
-    let line = Line::to_new_keeper()?;
-    let mut descriptors = [packed.strings.as_fd(); slot::SCOPE];
-    descriptors[slot::STRINGS] = packed.strings.as_fd();
-    descriptors[slot::SUPERVISOR] = supervisor.as_fd();
-    descriptors[slot::STDIN] = theirs.stdin.as_fd();
-    descriptors[slot::STDOUT] = theirs.stdout.as_fd();
-    descriptors[slot::STDERR] = theirs.stderr.as_fd();
-    descriptors[slot::PROGRAM] = spec.program.as_fd();
-    descriptors[slot::CWD] = spec.cwd.as_fd();
-    line.send(&packed.request, &descriptors, spec.signal_scope.as_ref()).at(Step::SendRequest)?;
-    let mut gate = None;
-    if let Some(boxed) = boxed {
-        line.send_plan(&boxed.plan, &boxed.descriptors()).at(Step::SendRequest)?;
-        gate = boxed.gate.map(Gate::ours);
+    ready.run(spec, &jail.program, &jail.cwd)
+}
+
+/// Starts the program without a box, with locks or without.
+fn launch(
+    spec: Spec,
+    mut jail: Option<Jail>,
+    judge: impl FnOnce(&Attested) -> bool,
+) -> Result<Running, StartError> {
+    let cgroup = jail.as_mut().and_then(|jail| jail.cgroup.take());
+    let sheet = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
+    let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
+    let paths = jail.as_ref().map(|jail| (jail.program.as_c_str(), jail.cwd.as_c_str()));
+    let mut packed = request::pack(&spec, paths).at(Step::PackRequest)?;
+    let with_scope = usize::from(spec.signal_scope.is_some());
+    packed.request.descriptors = u32::try_from(slot::SCOPE.saturating_add(with_scope)).unwrap_or(0);
+    packed.request.form = if sheet.is_some() { form::LOCKED } else { form::PLAIN };
+    let supervisor = supervisor()?;
+    let (line, far) = Line::pair().at(Step::OpenControl)?;
+    let keeper = keeper::spawn(far.as_fd())?;
+    drop(far);
+    let mut descriptors = vec![packed.strings.as_fd(); slot::SCOPE];
+    for (slot, fd) in [
+        (slot::STRINGS, packed.strings.as_fd()),
+        (slot::SUPERVISOR, supervisor.as_fd()),
+        (slot::STDIN, theirs.stdin.as_fd()),
+        (slot::STDOUT, theirs.stdout.as_fd()),
+        (slot::STDERR, theirs.stderr.as_fd()),
+        (slot::PROGRAM, spec.program.as_fd()),
+        (slot::CWD, spec.cwd.as_fd()),
+    ] {
+        descriptors.splice(slot..=slot, [fd]);
+    }
+    descriptors.extend(spec.signal_scope.iter().map(AsFd::as_fd));
+    line.send(&packed.request, &descriptors).at(Step::SendRequest)?;
+    let waits = jail.as_ref().is_some_and(|jail| jail.attest == Attest::BeforeExecution);
+    let (gate, far) = Line::pair().at(Step::OpenControl)?;
+    if let Some(sheet) = &sheet {
+        let fittings = Fittings {
+            line: None,
+            gate: waits.then(|| far.as_fd()),
+            cgroup: cgroup.as_ref(),
+            supervisor: None,
+        };
+        let packed = sheet.fit(&fittings).at(Step::PrepareBox)?;
+        line.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
     }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
-    let expected = jail.as_ref().map(Expected::of);
-    let cgroup = jail.and_then(|jail| jail.cgroup);
-    drop((theirs, spec));
-    let (pid, pidfd) = hear_forked(&line)?;
-    let attested = match (gate, &expected) {
-        (Some(gate), Some(expected)) => attest(gate, expected, pid, judge)?,
-        (Some(_) | None, _) => None,
+    let expected = jail.as_ref().map(|jail| Expected::of(jail).with_cgroup(cgroup.as_ref()));
+    drop((theirs, spec, far, sheet));
+    let process = hear_forked(&line)?;
+    let attested = match &expected {
+        Some(expected) if waits => attest(&gate, expected, process.0, judge)?,
+        Some(_) | None => None,
     };
     hear_executed(&line)?;
-    Ok(Running::new(line, ours, pid, pidfd).with_box(expected, cgroup, attested))
+    let remains = Remains { keeper: Some(keeper), cgroup, ..Remains::default() };
+    let running = Running::new(line, ours, process, remains);
+    Ok(match expected {
+        Some(expected) => running.with_box(expected, attested, None),
+        None => running,
+    })
+}
+
+/// A pidfd of this process, by which others see its end.
+pub(crate) fn supervisor() -> Result<OwnedFd, StartError> {
+    pidfd_open(getpid(), PidfdFlags::empty()).at(Step::PackRequest)
 }
 
 /// The host's ends of the program's streams: non-blocking, close-on-exec.
@@ -162,16 +214,16 @@ pub(crate) struct OurStreams {
 }
 
 /// The program's ends of its streams.
-struct TheirStreams {
-    stdin: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+pub(crate) struct TheirStreams {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
 }
 
 impl TheirStreams {
     /// Makes the pipes the box's own where that is another user: a pipe has an owner, and who
     /// opens `/dev/stdout` opens it again.
-    fn give_to(&self, user: Option<(u32, u32)>, stdin: Stdin) -> rustix::io::Result<()> {
+    pub(crate) fn give_to(&self, user: Option<(u32, u32)>, stdin: Stdin) -> rustix::io::Result<()> {
         let Some((uid, gid)) = user else { return Ok(()) };
         let stdin = (stdin == Stdin::Piped).then_some(&self.stdin);
         for pipe in stdin.into_iter().chain([&self.stdout, &self.stderr]) {
@@ -181,7 +233,7 @@ impl TheirStreams {
     }
 }
 
-fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> {
+pub(crate) fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> {
     let (their_stdin, our_stdin) = match stdin {
         Stdin::Empty => (open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?, None),
         Stdin::Piped => {
@@ -200,18 +252,24 @@ fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> 
     Ok((ours, theirs))
 }
 
-/// Looks at the box and lets the program go if it is good enough.
+/// Looks at the locks and lets the program go if they are good enough. `None` if it did not come,
+/// which the keeper explains.
 fn attest(
-    gate: HostSide,
+    gate: &Line,
     expected: &Expected,
-    first: Pid,
+    program: Pid,
     judge: impl FnOnce(&Attested) -> bool,
 ) -> Result<Option<Attested>, StartError> {
-    let Some(attested) = gate.look(expected, first).at(Step::Attest)? else { return Ok(None) };
+    let said = match gate.hear_as(Failure::default(), Patience::Endless).at(Step::Attest)? {
+        Heard::Message(said, _) => said,
+        Heard::Nothing | Heard::Closed => return Ok(None),
+    };
+    let landlock = said.step == gate::READY_LANDLOCKED;
+    let attested = attest::look(expected, program, landlock).at(Step::Attest)?;
     if !judge(&attested) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
-    gate.release().at(Step::Attest)?;
+    gate.send(&Failure { step: gate::GO, errno: 0 }, &[]).at(Step::Attest)?;
     Ok(Some(attested))
 }
 
@@ -220,10 +278,10 @@ const UNCLEAR: StartError = StartError { step: Step::HearKeeper, errno: Errno::P
 /// Waits until there is a process: its id and pidfd, or the step that failed.
 fn hear_forked(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
     match line.hear(Patience::Endless).at(Step::HearKeeper)? {
-        Heard::Report(report, Some(pidfd)) if report.kind == kind::FORKED => {
+        Heard::Message(report, Some(pidfd)) if report.kind == kind::FORKED => {
             Ok((Pid::from_raw(report.pid).ok_or(UNCLEAR)?, pidfd))
         }
-        Heard::Report(report, _) => Err(failure(&report).unwrap_or(UNCLEAR)),
+        Heard::Message(report, _) => Err(failure(&report).unwrap_or(UNCLEAR)),
         Heard::Nothing => Err(UNCLEAR),
         Heard::Closed => Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
     }
@@ -232,12 +290,12 @@ fn hear_forked(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
 /// Waits until the program is executed, or for the step that failed.
 fn hear_executed(line: &Line) -> Result<(), StartError> {
     match line.hear(Patience::Endless).at(Step::HearKeeper)? {
-        Heard::Report(report, _) if report.kind != kind::STARTED => {
+        Heard::Message(report, _) if report.kind != kind::STARTED => {
             Err(failure(&report).unwrap_or(UNCLEAR))
         }
         // A keeper that is lost already may have been killed by the program, so that it counts as
         // started; the next word on the line tells.
-        Heard::Report(..) | Heard::Nothing | Heard::Closed => Ok(()),
+        Heard::Message(..) | Heard::Nothing | Heard::Closed => Ok(()),
     }
 }
 

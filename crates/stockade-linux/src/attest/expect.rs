@@ -9,7 +9,7 @@ use crate::landlock;
 use crate::mounts::{Access, Mount};
 
 /// What was asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Expected {
     pub(super) asked: Vec<Mechanism>,
     pub(super) uid: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// What this box asks for.
+    /// What this box asks for, its cgroups apart.
     pub(crate) fn of(jail: &Jail) -> Self {
         let mut expected = Self { uid: jail.identity.outer_uid, ..Self::default() };
         for mount in jail.root.iter().flatten() {
@@ -40,7 +40,6 @@ impl Expected {
         // A file at the root, or a signal to the keeper where signals are scoped.
         let scopes = landlock::abi().is_some_and(|abi| abi >= 6);
         expected.tests_landlock = jail.root.is_some() || (scopes && !boxed);
-        expected.cgroups = jail.cgroup.iter().flat_map(Cgroup::names).collect();
         let asked = [
             (Mechanism::UserNamespace, boxed),
             (Mechanism::MountNamespace, boxed),
@@ -62,11 +61,17 @@ impl Expected {
             (Mechanism::NoNewPrivileges, true),
             (Mechanism::Landlock, jail.landlock.is_some()),
             (Mechanism::Filter, jail.filter.is_some()),
-            (Mechanism::Cgroup, !expected.cgroups.is_empty()),
         ];
         let asked = asked.into_iter().filter(|(_, asked)| *asked);
         expected.asked = asked.map(|(mechanism, _)| mechanism).collect();
         expected
+    }
+
+    /// The same with these cgroups.
+    pub(crate) fn with_cgroup(mut self, cgroup: Option<&Cgroup>) -> Self {
+        self.cgroups = cgroup.into_iter().flat_map(Cgroup::names).collect();
+        self.asked.extend((!self.cgroups.is_empty()).then_some(Mechanism::Cgroup));
+        self
     }
 
     fn add(&mut self, mount: &Mount) {

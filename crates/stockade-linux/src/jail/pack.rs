@@ -4,67 +4,124 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, stat};
+use rustix::fs::{AtFlags, FileType, StatxFlags, stat, statx};
 use rustix::io::Errno;
 
 #[cfg(feature = "sabotage")]
 use super::Sabotage;
-use super::{Attest, Form, Jail, Nesting, Network};
-use crate::attest::Gate;
+use super::{Form, Jail, Nesting, Network};
 use crate::blob::Blob;
+use crate::cgroup::Cgroup;
 use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Plan, Rule, new, option};
+use crate::keeper::wire::{Plain, UNLIMITED};
 use crate::landlock::{self, Landlock};
 use crate::mounts;
 use crate::request::sealed;
 
-/// A plan, and the descriptors that it needs.
+/// What is the same for every box of a description: a plan, a memory file, and folders of the host.
+#[derive(Debug)]
+pub(crate) struct Sheet<'a> {
+    plan: Plan,
+    memory: OwnedFd,
+    landlock: bool,
+    sources: Vec<BorrowedFd<'a>>,
+    /// Two descriptions with the same key make the same box.
+    pub(crate) key: Vec<u8>,
+}
+
+/// What one box alone has.
+#[derive(Debug)]
+pub(crate) struct Fittings<'a> {
+    /// Where it is heard and ruled.
+    pub(crate) line: Option<BorrowedFd<'a>>,
+    /// Where its program waits.
+    pub(crate) gate: Option<BorrowedFd<'a>>,
+    /// Its limits.
+    pub(crate) cgroup: Option<&'a Cgroup>,
+    /// Who must live for it to live.
+    pub(crate) supervisor: Option<BorrowedFd<'a>>,
+}
+
+/// A plan with all its descriptors, to be sent.
 pub(crate) struct Packed<'a> {
     pub(crate) plan: Plan,
-    pub(crate) gate: Option<Gate>,
-    memory: OwnedFd,
-    others: Others<'a>,
+    held: Vec<Held<'a>>,
 }
-
-impl Packed<'_> {
-    /// The descriptors in the order of the plan.
-    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let others = self.others.0.iter().map(|held| match held {
-            Held::Own(fd) => fd.as_fd(),
-            Held::Callers(fd) => *fd,
-        });
-        let gate = self.gate.iter().map(Gate::theirs);
-        std::iter::once(self.memory.as_fd()).chain(others).chain(gate).collect()
-    }
-}
-
-/// The descriptors behind the memory file, which is the first.
-struct Others<'a>(Vec<Held<'a>>);
 
 enum Held<'a> {
     Own(OwnedFd),
     Callers(BorrowedFd<'a>),
 }
 
-impl<'a> Others<'a> {
-    /// The number that the next descriptor gets.
-    fn next(&self) -> usize {
-        self.0.len().saturating_add(1)
+impl<'a> Packed<'a> {
+    /// The descriptors in the order of the plan.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let fds = self.held.iter().map(|held| match held {
+            Held::Own(fd) => fd.as_fd(),
+            Held::Callers(fd) => *fd,
+        });
+        fds.collect()
     }
 
     fn add(&mut self, held: Held<'a>) -> u32 {
-        let number = u32::try_from(self.next()).unwrap_or(NONE);
-        self.0.push(held);
+        let number = u32::try_from(self.held.len()).unwrap_or(NONE);
+        self.held.push(held);
         number
     }
 }
 
+impl Sheet<'_> {
+    /// Makes a plan for one box.
+    pub(crate) fn fit<'a>(&'a self, fittings: &Fittings<'a>) -> io::Result<Packed<'a>> {
+        let held = vec![Held::Callers(self.memory.as_fd())];
+        let mut packed = Packed { plan: self.plan, held };
+        packed.held.extend(self.sources.iter().copied().map(Held::Callers));
+        let mut add =
+            |fd: Option<BorrowedFd<'a>>| fd.map_or(NONE, |fd| packed.add(Held::Callers(fd)));
+        let (line, gate) = (add(fittings.line), add(fittings.gate));
+        let supervisor = add(fittings.supervisor);
+        let unified = add(fittings.cgroup.and_then(Cgroup::unified));
+        let entrances = u32::try_from(packed.held.len()).unwrap_or(NONE);
+        if let Some(cgroup) = fittings.cgroup {
+            packed.held.extend(cgroup.entrances().map(Held::Callers));
+        }
+        let entrance_count = u32::try_from(packed.held.len()).unwrap_or(NONE);
+        let entrance_count = entrance_count.saturating_sub(entrances);
+        let ruleset =
+            if self.landlock { packed.add(Held::Own(Landlock::ruleset()?)) } else { NONE };
+        if packed.held.len() > DESCRIPTORS_MAX {
+            return Err(Errno::TOOBIG.into());
+        }
+        let descriptors = u32::try_from(packed.held.len()).unwrap_or(NONE);
+        packed.plan = Plan {
+            descriptors,
+            entrances,
+            entrance_count,
+            unified,
+            line,
+            ruleset,
+            gate,
+            supervisor,
+            ..packed.plan
+        };
+        Ok(packed)
+    }
+
+    /// The same for a template, in which nothing runs.
+    pub(crate) fn into_template(mut self) -> Self {
+        self.plan.options = self.plan.options & !option::NO_NESTING | option::TEMPLATE;
+        self.plan.namespaces &= !new::CGROUP;
+        // The file with which a copy tests Landlock is made where there is a ruleset.
+        self
+    }
+}
+
 /// Writes a box down.
-pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
+pub(crate) fn pack(jail: &Jail) -> io::Result<Sheet<'_>> {
     if !jail.is_possible() {
         return Err(Errno::INVAL.into());
     }
     let mut blob = Blob::new();
-    let mut others = Others(Vec::new());
     let (uid_map, gid_map) = jail.identity.maps();
     let outer = jail.user_to_take_on().unwrap_or((NONE, NONE));
     let mut plan = Plan {
@@ -75,59 +132,86 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Packed<'_>> {
         uid_map: blob.text(&CString::new(uid_map)?),
         gid_map: blob.text(&CString::new(gid_map)?),
         host_name: blob.text(&jail.host_name),
-        program: blob.text(&jail.program),
-        cwd: blob.text(&jail.cwd),
+        processes_max: jail.processes_max.map_or(UNLIMITED, |most| most.min(UNLIMITED - 1)),
         ..Plan::empty()
     };
-    pack_root(jail, &mut plan, &mut blob, &mut others)?;
-    pack_locks(jail, &mut plan, &mut blob, &mut others)?;
-    if let Some(cgroup) = &jail.cgroup {
-        plan.unified = cgroup.unified().map_or(NONE, |folder| others.add(Held::Callers(folder)));
-        plan.entrances = u32::try_from(others.next()).unwrap_or(NONE);
-        others.0.extend(cgroup.entrances().map(Held::Callers));
-        let after = u32::try_from(others.next()).unwrap_or(NONE);
-        plan.entrance_count = after.saturating_sub(plan.entrances);
+    let mut sources = Vec::new();
+    if let Some(mounts) = &jail.root {
+        // The memory file is the first descriptor.
+        let root = mounts::pack(mounts, jail.identity, 1, &mut blob)?;
+        plan.base = blob.text(base()?);
+        plan.root_options = blob.text(ROOT_OPTIONS);
+        plan.ops = blob.array(&root.ops);
+        plan.op_count = length(&root.ops);
+        sources = root.sources;
     }
-    let gate = if jail.attest == Attest::No { None } else { Some(Gate::new()?) };
-    let mut count = others.next();
-    if gate.is_some() {
-        plan.gate = u32::try_from(count).unwrap_or(NONE);
-        count = count.saturating_add(1);
-    }
+    finish(jail, plan, blob, sources)
+}
+
+/// Writes a copy of a template down, which has a root already; `None` if there can be none.
+pub(crate) fn pack_copy(jail: &Jail) -> io::Result<Option<Sheet<'static>>> {
+    let mut blob = Blob::new();
+    let (Form::Namespaces, Some(mounts)) = (jail.form, &jail.root) else { return Ok(None) };
+    let Some(ops) = mounts::pack_copy(mounts, &mut blob)? else { return Ok(None) };
+    let (uid_map, gid_map) = jail.identity.nested_maps();
+    let shared = if shares_network(jail) { new::NET } else { 0 };
+    let plan = Plan {
+        // Its name is that of the template, and nothing in a box can change it.
+        namespaces: namespaces(jail) & !(new::UTS | shared),
+        options: options(jail) | option::COPY,
+        uid_map: blob.text(&CString::new(uid_map)?),
+        gid_map: blob.text(&CString::new(gid_map)?),
+        processes_max: jail.processes_max.map_or(UNLIMITED, |most| most.min(UNLIMITED - 1)),
+        ops: blob.array(&ops),
+        op_count: length(&ops),
+        ..Plan::empty()
+    };
+    finish(jail, plan, blob, Vec::new()).map(Some)
+}
+
+/// Whether boxes can have one network: there is nothing in it, and Landlock keeps them from meeting
+/// by abstract sockets.
+fn shares_network(jail: &Jail) -> bool {
+    const ABI_WITH_SCOPES: u32 = 6;
+    let is_scoped = jail.landlock.is_some() && landlock::abi() >= Some(ABI_WITH_SCOPES);
+    jail.network == Network::None && is_scoped
+}
+
+fn finish<'a>(
+    jail: &Jail,
+    mut plan: Plan,
+    mut blob: Blob,
+    sources: Vec<BorrowedFd<'a>>,
+) -> io::Result<Sheet<'a>> {
+    pack_locks(jail, &mut plan, &mut blob)?;
     #[cfg(feature = "sabotage")]
     break_on_purpose(jail, &mut plan);
     let bytes = blob.finish();
     plan.len = length(&bytes);
-    if count > DESCRIPTORS_MAX {
-        return Err(Errno::TOOBIG.into());
+    let mut key = plan.bytes().to_vec();
+    key.extend_from_slice(&bytes);
+    for source in &sources {
+        key.extend(identity_of(*source)?.into_iter().flat_map(u64::to_ne_bytes));
     }
-    plan.descriptors = u32::try_from(count).unwrap_or(NONE);
-    Ok(Packed { plan, gate, memory: sealed(&bytes)?, others })
+    key.extend_from_slice(&jail.stamp);
+    let landlock = jail.landlock.is_some();
+    Ok(Sheet { plan, memory: sealed(&bytes)?, landlock, sources, key })
 }
 
-fn pack_root<'a>(
-    jail: &'a Jail,
-    plan: &mut Plan,
-    blob: &mut Blob,
-    others: &mut Others<'a>,
-) -> io::Result<()> {
-    let Some(mounts) = &jail.root else { return Ok(()) };
-    let root = mounts::pack(mounts, jail.identity, others.next(), blob)?;
-    plan.base = blob.text(base()?);
-    plan.root_options = blob.text(ROOT_OPTIONS);
-    plan.ops = blob.array(&root.ops);
-    plan.op_count = length(&root.ops);
-    others.0.extend(root.sources.into_iter().map(Held::Callers));
-    Ok(())
+/// Which file or folder it is, and in which mount.
+fn identity_of(file: BorrowedFd<'_>) -> io::Result<[u64; 4]> {
+    let flags = StatxFlags::INO | StatxFlags::MNT_ID;
+    let seen = statx(file, c"", AtFlags::EMPTY_PATH, flags)?;
+    let device = [seen.stx_dev_major, seen.stx_dev_minor].map(u64::from);
+    let [major, minor] = device;
+    Ok([major, minor, seen.stx_ino, seen.stx_mnt_id])
 }
 
-fn pack_locks(
-    jail: &Jail,
-    plan: &mut Plan,
-    blob: &mut Blob,
-    others: &mut Others<'_>,
-) -> io::Result<()> {
+fn pack_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {
     if let Some(landlock) = &jail.landlock {
+        if landlock.reads_canary() {
+            return Err(Errno::INVAL.into());
+        }
         let handled = Landlock::handled(landlock::abi().unwrap_or(0));
         let rules: Vec<_> = landlock
             .rules
@@ -136,7 +220,6 @@ fn pack_locks(
             .collect();
         plan.rules = blob.array(&rules);
         plan.rule_count = length(&rules);
-        plan.ruleset = others.add(Held::Own(landlock.ruleset()?));
     }
     if let Some(filter) = jail.filter {
         let instructions = filter.compile();

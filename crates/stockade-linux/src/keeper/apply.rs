@@ -3,8 +3,6 @@
 //! Nothing here allocates or decides. What is needed was prepared by the host; each line is a step
 //! with a name, and the first that fails ends the launch.
 
-use core::sync::atomic::Ordering;
-
 use super::boxed::{new, option};
 use super::cell::Cell;
 use super::cgroups;
@@ -30,41 +28,56 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
     if has(new::UTS) && cell.plan.host_name != 0 {
         sys::spaces::set_host_name(cell.text(cell.plan.host_name)).at(Step::NameHost)?;
     }
-    if has(new::NET) && cell.plan.options & option::LOOPBACK != 0 {
+    if has(new::NET) && cell.has(option::LOOPBACK) {
         sys::spaces::raise_loopback().at(Step::RaiseLoopback)?;
     }
-    let no_nesting = cell.plan.options & option::NO_NESTING != 0;
-    if no_nesting && !cell.leaves_out(Mechanism::NoNesting) {
+    if cell.has(option::NO_NESTING) && !cell.leaves_out(Mechanism::NoNesting) {
         ids::forbid_nesting_in_child().at(Step::ForbidNesting)?;
     }
-    if cell.plan.base != 0 {
+    if cell.has(option::COPY) {
+        root::renew_in_child(cell)?;
+    } else if cell.plan.base != 0 {
         sources::take_in_child(cell).at(Step::TakeSource)?;
         root::make_in_child(cell)?;
     }
     Ok(())
 }
 
-/// Turns a process of the box into the program. Returns only what went wrong.
-pub(crate) fn become_program_in_child(job: &Job, cell: &Cell) -> Failed {
-    let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(job, cell));
-    match locked {
-        Ok(program) => {
-            cell.ending.executing.store(1, Ordering::Release);
-            program::execute_in_child(job, program)
-        }
+/// Turns a process of the box into the program that the host hands over. Returns only what went
+/// wrong.
+pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
+    let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
+    let program = locked.and_then(|seen| {
+        let job = gate::await_job_in_child(cell, seen)?;
+        take_on_in_child(&job).and_then(|program| Ok((job, program, gate::pass_in_child(cell)?)))
+    });
+    match program {
+        Ok((job, program, ())) => program::execute_in_child(&job, program),
         Err(failed) => failed,
     }
 }
 
-/// Puts every lock on, in a box or without one, and gives the program to be executed.
-pub(crate) fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
-    if !cell.has_namespaces() {
-        cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
-    }
+/// Takes on what only this program has: its streams, its folder, its limits.
+fn take_on_in_child(job: &Job) -> Result<sys::Fd, Failed> {
     place_streams_in_child(job)?;
-    sys::mounts::chdir(cell.text(cell.plan.cwd)).at(Step::EnterDirectory)?;
-    let program = program::find_in_child(job, cell).at(Step::FindProgram)?;
+    sys::mounts::chdir(job.text(job.request.cwd)).at(Step::EnterDirectory)?;
+    let program = program::find_in_child(job).at(Step::FindProgram)?;
     limit_in_child(job)?;
+    clear_in_child()?;
+    Ok(program)
+}
+
+/// Without a box: the same in the order of a program that is known, and gives it to be executed.
+pub(crate) fn lock_alone_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
+    cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
+    let program = take_on_in_child(job)?;
+    let seen = lock_in_child(cell)?;
+    gate::await_leave_in_child(cell, seen)?;
+    Ok(program)
+}
+
+/// Puts every lock on.
+fn lock_in_child(cell: &Cell) -> Result<locks::Seen, Failed> {
     if !cell.leaves_out(Mechanism::NoCapabilities) {
         locks::drop_capabilities_in_child(cell).at(Step::DropCapabilities)?;
     }
@@ -72,11 +85,9 @@ pub(crate) fn lock_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
         locks::refuse_privileges_in_child()?;
     }
     let seen = locks::restrict_files_in_child(cell)?;
-    clear_in_child()?;
     // Last, because it refuses some of what was done above.
     if !cell.leaves_out(Mechanism::Filter) {
         locks::filter_calls_in_child(cell).at(Step::FilterCalls)?;
     }
-    gate::wait_in_child(cell, seen).at(Step::AwaitRelease)?;
-    Ok(program)
+    Ok(seen)
 }

@@ -8,6 +8,9 @@ use super::wire::Plain;
 /// The most descriptors that the second message can carry; the kernel allows 253.
 pub(crate) const DESCRIPTORS_MAX: usize = 240;
 
+/// How many mounts a copy of a template can take aside.
+pub(crate) const ASIDE_MAX: usize = 32;
+
 /// Stands for a descriptor that is not there.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -51,10 +54,6 @@ pub(crate) struct Plan {
     pub(crate) gid_map: u64,
     /// The host name, or zero.
     pub(crate) host_name: u64,
-    /// The program's path in the box.
-    pub(crate) program: u64,
-    /// The working directory's path in the box.
-    pub(crate) cwd: u64,
     /// An existing folder of the host that the new root is mounted on, or zero for no new root.
     pub(crate) base: u64,
     /// The options of the new root's file system.
@@ -77,12 +76,17 @@ pub(crate) struct Plan {
     pub(crate) entrance_count: u32,
     /// The number of the descriptor of a cgroup of version 2 to be cloned into, or [`NONE`].
     pub(crate) unified: u32,
-    /// Always zero.
-    pub(crate) padding: u32,
+    /// The number of the socket by which the host hears of the box, and rules it.
+    pub(crate) line: u32,
     /// The number of the Landlock ruleset's descriptor, or [`NONE`].
     pub(crate) ruleset: u32,
-    /// The number of the descriptor at which the program waits before it is executed, or [`NONE`].
+    /// The number of the socket at which the program's process waits for what to execute; without
+    /// a box, for leave to execute. [`NONE`] if it does not wait.
     pub(crate) gate: u32,
+    /// The number of the supervisor's pidfd, for a template.
+    pub(crate) supervisor: u32,
+    /// How many processes may live in the box at once, its first one not counted.
+    pub(crate) processes_max: u32,
     /// Failpoint and sabotage of test builds: a step's number plus one, or zero.
     pub(crate) fail_at: u32,
     /// Failpoint and sabotage of test builds: a bit for each mechanism that is left out.
@@ -95,16 +99,22 @@ pub(crate) mod option {
     pub(crate) const LOOPBACK: u32 = 1;
     /// No user namespace can be made in the box.
     pub(crate) const NO_NESTING: u32 = 1 << 1;
+    /// Nothing runs in this box: its first process makes others like it, as copies.
+    pub(crate) const TEMPLATE: u32 = 1 << 2;
+    /// The box is a copy of a template, whose root it has: only some of it is made anew.
+    pub(crate) const COPY: u32 = 1 << 3;
 }
 
-/// The words at the gate.
+/// The words at the gate, each in the place of a failed step's number.
 pub(crate) mod gate {
-    /// The program's process is ready.
-    pub(crate) const READY: u8 = 1;
-    /// Landlock kept it from reading a file, as it should.
-    pub(crate) const LANDLOCK_REFUSES: u8 = 1 << 1;
-    /// The host's answer.
-    pub(crate) const GO: u8 = 1 << 2;
+    /// The program's process is ready, and nothing was seen of Landlock.
+    pub(crate) const READY: u32 = u32::MAX;
+    /// The program's process is ready, and Landlock kept it from reading a file, as it should.
+    pub(crate) const READY_LANDLOCKED: u32 = u32::MAX - 1;
+    /// The execution comes next.
+    pub(crate) const EXECUTING: u32 = u32::MAX - 2;
+    /// The host's leave to execute, without a box.
+    pub(crate) const GO: u32 = u32::MAX - 3;
 }
 
 impl Plan {
@@ -120,8 +130,6 @@ impl Plan {
             uid_map: 0,
             gid_map: 0,
             host_name: 0,
-            program: 0,
-            cwd: 0,
             base: 0,
             root_options: 0,
             ops: 0,
@@ -133,9 +141,11 @@ impl Plan {
             entrances: NONE,
             entrance_count: 0,
             unified: NONE,
-            padding: 0,
+            line: NONE,
             ruleset: NONE,
             gate: NONE,
+            supervisor: NONE,
+            processes_max: u32::MAX,
             fail_at: 0,
             left_out: 0,
         }
@@ -158,7 +168,7 @@ pub(crate) struct Rule {
 pub(crate) struct Op {
     /// One of [`op`].
     pub(crate) kind: u32,
-    /// For a bind: the number of the source's descriptor.
+    /// For a bind the number of the source's descriptor, for what is taken aside its own number.
     pub(crate) source: u32,
     /// Attributes of the mount, as `mount_setattr` has them.
     pub(crate) attributes: u64,
@@ -197,6 +207,10 @@ pub(crate) mod op {
     pub(crate) const HIDE: u32 = 7;
     /// Mount a file or folder on itself, with the attributes.
     pub(crate) const COVER: u32 = 8;
+    /// In a copy: take what is mounted at the path aside, with all beneath it.
+    pub(crate) const ASIDE: u32 = 9;
+    /// In a copy: put back what was taken aside.
+    pub(crate) const BACK: u32 = 10;
 
     /// The source is a file, not a folder.
     pub(crate) const IS_FILE: u32 = 1;
@@ -215,5 +229,5 @@ unsafe impl Plain for Op {}
 unsafe impl Plain for Rule {}
 
 const _: () = assert!(size_of::<Rule>() == 16);
-const _: () = assert!(size_of::<Plan>() == 12 * 4 + 15 * 8);
+const _: () = assert!(size_of::<Plan>() == 14 * 4 + 13 * 8);
 const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

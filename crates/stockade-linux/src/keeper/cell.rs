@@ -7,9 +7,8 @@
 )]
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-use super::boxed::{DESCRIPTORS_MAX, NONE, Op, Plan};
+use super::boxed::{ASIDE_MAX, DESCRIPTORS_MAX, NONE, Op, Plan};
 use super::mechanism::Mechanism;
 use super::sabotage;
 use super::step::Step;
@@ -22,45 +21,31 @@ use super::wire::Plain;
 pub(crate) struct Cell {
     /// The plan's fixed part.
     pub(crate) plan: Plan,
-    /// Where the first process tells how the program ended.
-    pub(crate) ending: &'static Ending,
     data: &'static [u8],
     fds: [Fd; DESCRIPTORS_MAX],
-}
-
-/// How the program ended, in memory that the keeper shares with the box's first process.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Ending {
-    /// Not zero once the rest counts.
-    pub(crate) told: AtomicU32,
-    /// The program's wait status.
-    pub(crate) status: AtomicI32,
-    /// How many processes outlived it and were killed.
-    pub(crate) leftovers: AtomicU32,
-    /// Not zero once the program's process has come to its last step, the execution.
-    pub(crate) executing: AtomicU32,
-    /// What the program itself has used.
-    pub(crate) program_cpu_ns: AtomicU64,
+    aside: [Fd; ASIDE_MAX],
 }
 
 impl Cell {
-    /// Takes the plan from the control socket.
-    pub(crate) fn receive(control: Fd) -> Result<Self, Failed> {
+    /// Takes a plan from a socket; none if the host is gone.
+    pub(crate) fn receive(socket: Fd) -> Result<Option<Self>, Failed> {
         let mut plan = Plan::empty();
         let mut fds = [-1; DESCRIPTORS_MAX];
         let (len, count) = loop {
-            match sys::receive(control, &mut plan, &mut fds) {
+            match sys::receive(socket, &mut plan, &mut fds) {
                 Err(Errno::INTR) => {}
                 other => break other.at(Step::ReadRequest)?,
             }
         };
+        if len == 0 {
+            return Ok(None);
+        }
         let complete = len == size_of::<Plan>() && count >= 1 && count == plan.descriptors as usize;
         if !complete {
             return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
         }
         sabotage::obey(&plan);
-        Self::lay_out(plan, &fds).at(Step::ReadRequest)
+        Self::lay_out(plan, &fds).at(Step::ReadRequest).map(Some)
     }
 
     fn lay_out(plan: Plan, fds: &[Fd; DESCRIPTORS_MAX]) -> sys::Result<Self> {
@@ -69,17 +54,13 @@ impl Cell {
             return Err(Errno::BADMSG);
         }
         let start = sys::map(fds.first().copied(), len)?.cast::<u8>();
-        // SAFETY: the mapping is len bytes of a sealed file, which cannot shrink; it is never
-        // unmapped and never written.
+        // SAFETY: the mapping is len bytes of a sealed file, which cannot shrink; it is never written,
+        // and unmapped only by `forget`, which takes the cell.
         let data: &'static [u8] = unsafe { core::slice::from_raw_parts(start, len) };
         if data.last() != Some(&0) {
             return Err(Errno::BADMSG);
         }
-        let shared = sys::map_shared(size_of::<Ending>())?.cast::<Ending>();
-        // SAFETY: a fresh mapping of zeroes, page-aligned and large enough, never unmapped; zeroes
-        // are values of these atomics, and atomics may be shared between processes.
-        let ending = unsafe { &*shared };
-        Ok(Self { plan, ending, data, fds: *fds })
+        Ok(Self { plan, data, fds: *fds, aside: [-1; ASIDE_MAX] })
     }
 
     /// The descriptor with this number in the message.
@@ -133,6 +114,27 @@ impl Cell {
         for fd in self.fds.iter().take(self.plan.descriptors as usize) {
             sys::close(*fd);
         }
+    }
+
+    /// Closes every descriptor that came with the plan, and gives its memory back.
+    pub(crate) fn forget(self) {
+        self.close();
+        sys::unmap(self.data);
+    }
+
+    /// The socket by which the host hears of the box.
+    pub(crate) fn line(&self) -> sys::Result<Fd> {
+        self.fd(self.plan.line).ok_or(Errno::BADMSG)
+    }
+
+    /// Whether this option was chosen.
+    pub(crate) const fn has(&self, option: u32) -> bool {
+        self.plan.options & option != 0
+    }
+
+    /// The place for a mount that is taken aside.
+    pub(crate) fn aside(&mut self, index: u32) -> sys::Result<&mut Fd> {
+        self.aside.get_mut(index as usize).ok_or(Errno::BADMSG)
     }
 
     /// Puts another descriptor in the place of one that came with the plan.

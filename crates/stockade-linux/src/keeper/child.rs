@@ -24,7 +24,7 @@ pub(crate) fn become_program_in_child(
         return failed;
     }
     let prepared = match locks {
-        Some(cell) => apply::lock_in_child(job, cell),
+        Some(cell) => apply::lock_alone_in_child(job, cell),
         None => prepare_in_child(job).map(|()| job.fd(slot::PROGRAM)),
     };
     match prepared {

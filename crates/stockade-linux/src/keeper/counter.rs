@@ -4,7 +4,7 @@
 
 use super::step::Step;
 use super::sys::{self, Pid};
-use super::tree::{Count, Tree};
+use super::tree::Count;
 use super::watch::{At, Failed};
 use super::wire::UNLIMITED;
 
@@ -44,17 +44,18 @@ impl Counter {
         self.room.as_ref().map(|_| self.next_ns.saturating_sub(sys::now_ns()))
     }
 
-    /// Counts if it is time, and tells whether there are too many.
-    pub(crate) fn is_above(&mut self, tree: &Tree) -> bool {
+    /// Counts if it is time, and tells whether there are too many. Who counts is given as much room
+    /// as there may be processes.
+    pub(crate) fn is_above(&mut self, count_in: impl Fn(&mut [Pid]) -> Count) -> bool {
         let Some(room) = self.room.as_deref_mut() else { return false };
         if sys::now_ns() < self.next_ns {
             return false;
         }
         let used = sys::used_ns();
-        let mut count = tree.count(room);
+        let mut count = count_in(room);
         if count == Count::Above {
             // A process that changes parents during the walk may be seen twice; not in two walks.
-            count = tree.count(room);
+            count = count_in(room);
         }
         if count == Count::Above {
             return true;

@@ -1,99 +1,212 @@
 //! The box's first process: it makes the box, forks the program, reaps, and ends with it.
 //!
 //! When it dies the kernel kills everything in the box, whoever killed it. It is a copy of the
-//! keeper: no host memory, not dumpable, no descriptor of the host once the program is forked.
-
-use core::sync::atomic::Ordering;
+//! keeper: no host memory, not dumpable, and no descriptor of the host but its line.
 
 use super::apply;
+use super::boxed::{op, option};
 use super::cell::Cell;
-use super::job::Job;
+use super::counter::Counter;
+use super::gate;
+use super::proclist::NumberedEntries;
 use super::step::Step;
-use super::sys::{self, Errno, Fd, Forked, Pid, pr, sig};
-use super::tree::used_by;
-use super::watch::{At, Failed};
-use super::wire::{Failure, Plain};
+use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, Poll, pr, sig};
+use super::template;
+use super::tree::{Count, used_by};
+use super::watch::{At, CONTROL, Failed, Order, hear_host, tell};
+use super::wire::{Report, UNLIMITED, cause, kind};
 
-/// The whole life of the first process. What goes wrong is told through the pipe.
-pub(crate) fn be_first_in_child(
-    job: &Job,
-    cell: &mut Cell,
-    verdict: [Fd; 2],
-    nice: Option<isize>,
-) -> ! {
-    let [heard, failure] = verdict;
-    // Only the keeper listens, so that its death can be seen.
-    sys::close(heard);
-    match start_program(job, cell, failure, nice) {
-        Ok(program) => reap_until_the_end(cell, program),
-        Err(failed) => give_up(failure, failed),
-    }
+/// The whole life of the first process. What goes wrong is told through the line.
+pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
+    // Without a line nothing can be told.
+    let Ok(line) = cell.line() else { sys::exit(126) };
+    let failed = match make_box(cell, line) {
+        Ok(()) if cell.has(option::TEMPLATE) => template::serve(cell, line),
+        Ok(()) => match start_program(cell) {
+            Ok(first) => Life::of(line, first).until_the_end(),
+            Err(failed) => failed,
+        },
+        Err(failed) => failed,
+    };
+    tell(line, failed)
 }
 
-fn start_program(
-    job: &Job,
-    cell: &mut Cell,
-    failure: Fd,
-    nice: Option<isize>,
-) -> Result<Pid, Failed> {
-    if let Some(nice) = nice {
-        sys::set_nice(nice).at(Step::LimitResources)?;
-    }
+fn make_box(cell: &mut Cell, line: Fd) -> Result<(), Failed> {
+    // A template ignores the end of its copies; a copy has children of its own.
+    sys::default_signals();
     sys::setsid().at(Step::OpenSession)?;
+    announce(line).at(Step::Announce)?;
     apply::make_box_in_child(cell)?;
-    // A change of ids or capabilities clears this, so it comes late.
-    sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)?;
-    if sys::spaces::is_unheard(failure) {
-        // The keeper died before the line above could take effect.
-        return Err(Failed { step: Step::TieToKeeper, errno: Errno::SRCH });
-    }
+    // A change of ids or capabilities clears this, so it comes late. Should the parent have died
+    // before, the line closes with the host, and a template takes all that is in it along.
+    sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)
+}
+
+/// Gives the host a handle on this process, so that it can kill the box whatever else is lost.
+fn announce(line: Fd) -> sys::Result<()> {
+    let own = sys::getpid();
+    let pidfd = sys::pidfd_open(own)?;
+    let forked = Report { kind: kind::FORKED, pid: own, ..Report::default() };
+    let told = sys::send(line, &forked, Some(pidfd));
+    sys::close(pidfd);
+    told
+}
+
+struct First {
+    program: Pid,
+    proc: Fd,
+    counter: Counter,
+}
+
+fn start_program(cell: &Cell) -> Result<First, Failed> {
+    let counter = Counter::new(cell.plan.processes_max)?;
+    let proc = list_processes(cell).at(Step::ListProcesses)?;
     match sys::fork().at(Step::Fork)? {
-        Forked::Child => give_up(failure, apply::become_program_in_child(job, cell)),
-        Forked::Parent(program) => Ok(program),
+        Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
+        Forked::Parent(program) => Ok(First { program, proc, counter }),
     }
 }
 
-fn give_up(failure: Fd, Failed { step, errno }: Failed) -> ! {
-    let message = Failure { step: step.number(), errno: errno.0 };
-    let told = sys::write(failure, message.bytes());
-    sys::exit(if told.is_ok() { 127 } else { 126 })
+/// The list of processes of the box; its own, if the box shows none and they are to be counted.
+fn list_processes(cell: &Cell) -> sys::Result<Fd> {
+    let shows_its_own = cell.ops()?.iter().any(|one| one.kind == op::PROC);
+    if shows_its_own || cell.plan.processes_max == UNLIMITED {
+        // Without one, only the program's own time is not known.
+        return Ok(sys::open(AT_FDCWD, c"/proc").unwrap_or(-1));
+    }
+    sys::mounts::own_processes()
 }
 
-/// Holds nothing, waits for the program's end, kills what it left, and tells the keeper.
-fn reap_until_the_end(cell: &Cell, program: Pid) -> ! {
-    const EVERYBODY: Pid = -1;
-    const SIGNAL: i32 = 0x7f;
-    // From here on nothing can be told; what fails ends this process, and so the box.
-    if sys::close_from(0, 0).is_err() || sys::locks::set_capabilities(0).is_err() {
-        sys::exit(126);
+/// Where the list of processes is.
+const PROC: Fd = CONTROL + 1;
+
+/// `CAP_SYS_PTRACE`, without which a program could hide from being counted.
+const TO_SEE_ALL: u64 = 1 << 19;
+
+/// The first process while there is a program.
+struct Life {
+    children: Fd,
+    proc: Fd,
+    program: Pid,
+    counter: Counter,
+    status: Option<i32>,
+    program_cpu_ns: u64,
+    leftovers: u32,
+}
+
+impl Life {
+    /// Holds nothing but the line, which becomes the lowest descriptor.
+    fn of(line: Fd, First { program, proc, counter }: First) -> Self {
+        // From here on nothing can be told; what fails ends this process, and so the box.
+        let kept = sys::move_to(line, CONTROL)
+            .and_then(|()| if proc < 0 { Ok(()) } else { sys::move_to(proc, PROC) })
+            .and_then(|()| sys::close_from(PROC + 1, 0))
+            .and_then(|()| sys::locks::set_capabilities(TO_SEE_ALL));
+        let Ok(children) = kept.and_then(|()| sys::child_signals()) else { sys::exit(126) };
+        sys::set_name(c"stockade-box");
+        let proc = if proc < 0 { proc } else { PROC };
+        Self { children, proc, program, counter, status: None, program_cpu_ns: 0, leftovers: 0 }
     }
-    sys::set_name(c"stockade-box");
-    // The box's own list of processes, if it has one; for nothing but the program's time.
-    let proc = sys::open(sys::AT_FDCWD, c"/proc").unwrap_or(-1);
-    let ending = cell.ending;
-    let mut leftovers = 0_u32;
-    let mut ended = false;
-    loop {
-        if !ended && sys::await_end() == Ok(program) {
-            let used = used_by(program, proc).unwrap_or(0);
-            ending.program_cpu_ns.store(used, Ordering::Relaxed);
+
+    /// Waits for the program's end, for an order, or for a reason to end it; ends the box.
+    fn until_the_end(mut self) -> ! {
+        let cause = loop {
+            let mut fds = [Poll::input(CONTROL), Poll::input(self.children)];
+            // Every signal is blocked, so polling fails for lack of kernel memory at worst.
+            let _retried = sys::poll(&mut fds, self.counter.time_left_ns());
+            let [line, children] = fds.map(|fd| fd.revents != 0);
+            if children && self.reap_until_program() {
+                break cause::EXITED;
+            }
+            if line {
+                match hear_host() {
+                    Some(Order::Kill) => break cause::KILLED,
+                    // Everything goes with it.
+                    Some(Order::Gone) => sys::exit(0),
+                    None => {}
+                }
+            }
+            let proc = self.proc;
+            if self.counter.is_above(|room| count(proc, room.len())) {
+                break cause::PROCESSES;
+            }
+        };
+        let survivors = self.kill();
+        let told = sys::send(CONTROL, &self.report(cause, survivors), None);
+        sys::exit(i32::from(told.is_err()))
+    }
+
+    /// Reaps what has ended, and says whether the program is among it.
+    fn reap_until_program(&mut self) -> bool {
+        // One read takes the pending SIGCHLD, however many children it stands for.
+        let mut information = [0; 128];
+        let _taken = sys::read(self.children, &mut information);
+        // A zombie's figures are final, and gone once it is reaped.
+        self.program_cpu_ns = used_by(self.program, self.proc).unwrap_or(self.program_cpu_ns);
+        while let Ok(Some((pid, status))) = sys::reap() {
+            if pid == self.program {
+                self.status = Some(status);
+                return true;
+            }
         }
-        match sys::reap_next() {
-            Ok((pid, status)) if pid == program && !ended => {
-                ended = true;
-                ending.status.store(status, Ordering::Relaxed);
-                // Everybody in this namespace but this process; fails if nobody is left.
-                let _nobody = sys::kill(EVERYBODY, sig::KILL);
+        false
+    }
+
+    /// Kills everybody in this namespace but this process, and reaps them: how many remain.
+    fn kill(&mut self) -> u32 {
+        const EVERYBODY: Pid = -1;
+        const SIGNAL: i32 = 0x7f;
+        const TIME_NS: u64 = 5_000_000_000;
+        const PAUSE_NS: u64 = 20_000_000;
+        // Fails if nobody is left.
+        let _nobody = sys::kill(EVERYBODY, sig::KILL);
+        let until = sys::now_ns().saturating_add(TIME_NS);
+        loop {
+            match sys::reap() {
+                Ok(Some((pid, status))) if pid == self.program && self.status.is_none() => {
+                    self.status = Some(status);
+                }
+                Ok(Some((_, status))) => {
+                    let killed = usize::try_from(status & SIGNAL) == Ok(sig::KILL);
+                    self.leftovers = self.leftovers.saturating_add(u32::from(killed));
+                }
+                Ok(None) if sys::now_ns() > until => {
+                    let Count::Within(left) = count(self.proc, usize::MAX) else { return u32::MAX };
+                    return left;
+                }
+                Ok(None) => sys::await_child_signal(PAUSE_NS),
+                Err(Errno::INTR) => {}
+                // No child is left, and so nobody at all.
+                Err(_) => return 0,
             }
-            Ok((_, status)) => {
-                let killed = usize::try_from(status & SIGNAL) == Ok(sig::KILL);
-                leftovers = leftovers.saturating_add(u32::from(ended && killed));
-            }
-            Err(Errno::INTR) => {}
-            Err(_) => break,
         }
     }
-    ending.leftovers.store(leftovers, Ordering::Relaxed);
-    ending.told.store(u32::from(ended), Ordering::Release);
-    sys::exit(0)
+
+    fn report(&self, cause: u32, survivors: u32) -> Report {
+        const KILLED_STATUS: i32 = 9;
+        let usage = sys::children_usage();
+        Report {
+            kind: kind::ENDED,
+            // A program that survives its kill has no status yet; it is as good as killed.
+            status: self.status.unwrap_or(KILLED_STATUS),
+            cause,
+            leftovers: self.leftovers,
+            survivors,
+            cpu_ns: usage.cpu_ns,
+            program_cpu_ns: self.program_cpu_ns,
+            peak_rss_bytes: usage.peak_rss_bytes,
+            ..Report::default()
+        }
+    }
+}
+
+/// Counts the processes of the box, this one apart, up to a limit.
+fn count(proc: Fd, limit: usize) -> Count {
+    let Ok(list) = sys::open(proc, c".") else { return Count::Within(1) };
+    let count = NumberedEntries::of(list).count().saturating_sub(1);
+    sys::close(list);
+    match u32::try_from(count) {
+        Ok(within) if count <= limit => Count::Within(within),
+        _ => Count::Above,
+    }
 }

@@ -2,24 +2,57 @@
 
 use super::boxed::gate;
 use super::cell::Cell;
+use super::job::Job;
 use super::locks::Seen;
-use super::sys::{self, Errno, pr};
+use super::step::Step;
+use super::sys::{self, Errno, Fd, pr};
+use super::watch::{At, Failed};
+use super::wire::{Failure, Plain};
 
-/// Tells the host that everything is in place, and waits for its word.
-pub(crate) fn wait_in_child(cell: &Cell, seen: Seen) -> sys::Result<()> {
-    let Some(socket) = cell.fd(cell.plan.gate) else { return Ok(()) };
+/// In a box: tells the host that everything is in place, and waits for the program.
+pub(crate) fn await_job_in_child(cell: &Cell, seen: Seen) -> Result<Job, Failed> {
+    let gate = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG).at(Step::AwaitRelease)?;
+    show_in_child(gate, seen).at(Step::AwaitRelease)?;
+    Job::receive_at(gate)
+}
+
+/// In a box: tells the host that the execution is all that is left. Its closing tells the rest.
+pub(crate) fn pass_in_child(cell: &Cell) -> Result<(), Failed> {
+    let gate = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG).at(Step::AwaitRelease)?;
+    say(gate, gate::EXECUTING, 0).at(Step::AwaitRelease)
+}
+
+/// In a box: tells the host what went wrong.
+pub(crate) fn fail_in_child(cell: &Cell, Failed { step, errno }: Failed) -> ! {
+    let told = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG);
+    let told = told.and_then(|gate| say(gate, step.number(), errno.0));
+    sys::exit(if told.is_ok() { 127 } else { 126 })
+}
+
+/// Without a box: the same, and waits for leave.
+pub(crate) fn await_leave_in_child(cell: &Cell, seen: Seen) -> Result<(), Failed> {
+    let Some(gate) = cell.fd(cell.plan.gate) else { return Ok(()) };
+    show_in_child(gate, seen).at(Step::AwaitRelease)?;
+    let mut answer = Failure::default();
+    let heard = match sys::read(gate, answer.bytes_mut()) {
+        Ok(_) if answer.step == gate::GO => Ok(()),
+        Ok(_) => Err(Errno::CANCELED),
+        Err(errno) => Err(errno),
+    };
+    heard.at(Step::AwaitRelease)
+}
+
+fn show_in_child(gate: Fd, seen: Seen) -> sys::Result<()> {
     // The host may not look at the namespaces of a process that is not dumpable. This one has
     // nothing to hide, nothing else runs in the box, and execution would set it anyway.
     sys::prctl(pr::SET_DUMPABLE, 1)?;
     let word = match seen {
-        Seen::Refusing => gate::READY | gate::LANDLOCK_REFUSES,
+        Seen::Refusing => gate::READY_LANDLOCKED,
         Seen::Nothing => gate::READY,
     };
-    sys::write(socket, &[word])?;
-    let mut answer = [0];
-    match sys::read(socket, &mut answer) {
-        Ok(1) if answer == [gate::GO] => Ok(()),
-        Ok(_) => Err(Errno::CANCELED),
-        Err(errno) => Err(errno),
-    }
+    say(gate, word, 0)
+}
+
+fn say(gate: Fd, word: u32, errno: i32) -> sys::Result<()> {
+    sys::send(gate, &Failure { step: word, errno }, None)
 }

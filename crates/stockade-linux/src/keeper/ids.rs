@@ -21,14 +21,6 @@ pub(crate) fn change_user(cell: &Cell) -> Result<(), Failed> {
     sys::locks::set_capabilities(FOR_CLONING).at(Step::ChangeUser)
 }
 
-/// As root, gives up what was kept for making namespaces.
-pub(crate) fn forget_user(cell: &Cell) -> Result<(), Failed> {
-    if cell.plan.outer_uid == NONE {
-        return Ok(());
-    }
-    sys::locks::set_capabilities(0).at(Step::ChangeUser)
-}
-
 /// Maps the one id that this process has to the one in the box.
 pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
     if cell.plan.namespaces & new::USER == 0 {

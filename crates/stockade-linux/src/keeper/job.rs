@@ -6,10 +6,12 @@
     reason = "sizes from the 64-bit wire become sizes of this 64-bit machine"
 )]
 
+use core::ffi::CStr;
+
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
 use super::watch::{At, Failed};
-use super::wire::{Request, VERSION, slot};
+use super::wire::{Request, VERSION, form, slot};
 
 /// A request with its descriptors and its strings in memory.
 #[derive(Debug, Clone, Copy)]
@@ -22,29 +24,75 @@ pub(crate) struct Job {
     pub(crate) envp: *const *const u8,
     /// The script's path, when the program is a script.
     pub(crate) script: Option<*const u8>,
+    strings: &'static [u8],
     fds: [Fd; slot::COUNT],
 }
 
-impl Job {
-    /// Takes the request from the control socket; none if the host is gone.
-    pub(crate) fn receive(control: Fd) -> Result<Option<Self>, Failed> {
-        let mut request = Request::empty();
-        let mut fds = [-1; slot::COUNT];
-        let (len, count) = loop {
-            match sys::receive(control, &mut request, &mut fds) {
-                Err(Errno::INTR) => {}
-                other => break other.at(Step::ReadRequest)?,
+/// What the host asks of a keeper.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "there is one, on the stack of a tiny program")]
+pub(crate) enum Asked {
+    /// Nothing: it is gone.
+    Nothing,
+    /// To start a program, and to hold its tree.
+    Program(Job),
+    /// To make a box, for the plan that follows, and to hold it as long as the supervisor lives.
+    Box {
+        /// The supervisor's pidfd.
+        supervisor: Fd,
+    },
+}
+
+impl Asked {
+    /// Takes the request from the control socket.
+    pub(crate) fn receive(control: Fd) -> Result<Self, Failed> {
+        let Some((request, fds)) = receive(control)? else { return Ok(Self::Nothing) };
+        let count = request.descriptors as usize;
+        match (request.form, fds) {
+            (form::BOXED, [supervisor, ..]) if count == 1 => Ok(Self::Box { supervisor }),
+            (form::PLAIN | form::LOCKED, _) if (slot::SCOPE..=slot::COUNT).contains(&count) => {
+                lay_out(request, fds).at(Step::ReadRequest).map(Self::Program)
             }
-        };
-        if len == 0 {
-            return Ok(None);
+            _ => Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG }),
         }
-        let expected = request.descriptors as usize;
-        let complete = (slot::SCOPE..=slot::COUNT).contains(&expected) && count == expected;
-        if len != size_of::<Request>() || request.version != VERSION || !complete {
+    }
+}
+
+/// One request and its descriptors; none if the host is gone.
+fn receive(socket: Fd) -> Result<Option<(Request, [Fd; slot::COUNT])>, Failed> {
+    let mut request = Request::empty();
+    let mut fds = [-1; slot::COUNT];
+    let (len, count) = loop {
+        match sys::receive(socket, &mut request, &mut fds) {
+            Err(Errno::INTR) => {}
+            other => break other.at(Step::ReadRequest)?,
+        }
+    };
+    if len == 0 {
+        return Ok(None);
+    }
+    let complete = len == size_of::<Request>() && count == request.descriptors as usize;
+    if !complete || request.version != VERSION {
+        return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
+    }
+    Ok(Some((request, fds)))
+}
+
+impl Job {
+    /// Takes the program for a box that waits, from the gate.
+    pub(crate) fn receive_at(gate: Fd) -> Result<Self, Failed> {
+        let canceled = Failed { step: Step::AwaitRelease, errno: Errno::CANCELED };
+        let (request, fds) = receive(gate)?.ok_or(canceled)?;
+        if request.descriptors as usize != slot::FOR_BOX {
             return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
         }
-        lay_out(request, fds).at(Step::ReadRequest).map(Some)
+        lay_out(request, fds).at(Step::ReadRequest)
+    }
+
+    /// The string at an offset of the memory file; the empty one where the offset is wrong.
+    pub(crate) fn text(&self, offset: u64) -> &'static CStr {
+        let from = self.strings.get(offset as usize..);
+        from.and_then(|bytes| CStr::from_bytes_until_nul(bytes).ok()).unwrap_or(c"")
     }
 
     /// The descriptor in a slot of the request.
@@ -88,12 +136,16 @@ fn lay_out(request: Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
         }
     }
     let pointers = tables.cast::<*const u8>().cast_const();
+    // SAFETY: the mapping is len bytes long and never unmapped; the tables, which were written above,
+    // are not written again.
+    let strings = unsafe { core::slice::from_raw_parts(base, len) };
     let script = (request.script != 0).then(|| base.wrapping_add(request.script as usize));
     Ok(Job {
         request,
         argv: pointers,
         envp: pointers.wrapping_add(argc.wrapping_add(1)),
         script: script.map(<*mut u8>::cast_const),
+        strings,
         fds,
     })
 }

@@ -27,7 +27,9 @@ mod sabotage;
 mod sources;
 mod step;
 mod sys;
+mod template;
 mod tree;
+mod ward;
 mod watch;
 mod wire;
 

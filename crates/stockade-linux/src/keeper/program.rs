@@ -1,6 +1,5 @@
 //! Finds the program where the box has it, and executes it.
 
-use super::cell::Cell;
 use super::job::Job;
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
@@ -11,9 +10,9 @@ use super::wire::slot;
 ///
 /// The judged descriptor itself is not executed: it leads through a mount of the host, which the
 /// program could open again through `/proc/self/exe` and write to (CVE-2019-5736).
-pub(crate) fn find_in_child(job: &Job, cell: &Cell) -> sys::Result<Fd> {
+pub(crate) fn find_in_child(job: &Job) -> sys::Result<Fd> {
     let empty = c"".as_ptr().cast();
-    let program = sys::mounts::handle(cell.text(cell.plan.program))?;
+    let program = sys::mounts::handle(job.text(job.request.program))?;
     let judged = sys::stat(job.fd(slot::PROGRAM), empty)?;
     let found = sys::stat(program, empty)?;
     if judged.identity == found.identity { Ok(program) } else { Err(Errno::STALE) }

@@ -13,7 +13,7 @@ use super::sys::{self, Errno, Fd};
 use super::watch::{At, Failed};
 
 /// Makes the root, fills it, and makes it this process's own. The host's folders are gone then.
-pub(crate) fn make_in_child(cell: &Cell) -> Result<(), Failed> {
+pub(crate) fn make_in_child(cell: &mut Cell) -> Result<(), Failed> {
     let base = cell.text(cell.plan.base);
     // What the plan says about permissions counts, not what the host's mask says.
     let mask = sys::umask(0);
@@ -40,7 +40,19 @@ pub(crate) fn make_in_child(cell: &Cell) -> Result<(), Failed> {
     mounts::chdir(c"/").at(Step::LeaveHost)
 }
 
-fn apply_in_child(cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {
+/// In a copy of a template: makes anew what boxes must not share, such as folders in memory.
+pub(crate) fn renew_in_child(cell: &mut Cell) -> Result<(), Failed> {
+    let mask = sys::umask(0);
+    mounts::chdir(c"/").at(Step::MakeRoot)?;
+    let root = mounts::here().at(Step::MakeRoot)?;
+    for one in cell.ops().at(Step::ReadRequest)? {
+        apply_in_child(cell, root, one)?;
+    }
+    sys::umask(mask);
+    mounts::chdir(c"/").at(Step::EnterRoot)
+}
+
+fn apply_in_child(cell: &mut Cell, root: Fd, one: &Op) -> Result<(), Failed> {
     let target = cell.text(one.target);
     match one.kind {
         op::BIND => {
@@ -74,6 +86,21 @@ fn apply_in_child(cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {
         op::COVER if cell.leaves_out(Mechanism::ProtectedPaths) => Ok(()),
         op::HIDE => hide_in_child(root, target).at(Step::HidePath),
         op::COVER => cover_in_child(root, target, one).at(Step::ProtectPath),
+        op::ASIDE => {
+            let there = mounts::find(root, target).at(Step::TakeSource)?;
+            let mount = mounts::clone_mount(there, Depth::All).at(Step::TakeSource)?;
+            sys::close(there);
+            *cell.aside(one.source).at(Step::ReadRequest)? = mount;
+            Ok(())
+        }
+        op::BACK => {
+            let mount = *cell.aside(one.source).at(Step::ReadRequest)?;
+            let place = place_in_child(root, target, one).at(Step::FindPlace)?;
+            mounts::attach(mount, place).at(Step::BindFolder)?;
+            sys::close(mount);
+            sys::close(place);
+            Ok(())
+        }
         _ => Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG }),
     }
 }

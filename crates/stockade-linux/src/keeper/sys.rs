@@ -52,8 +52,6 @@ impl Errno {
     pub(crate) const INVAL: Self = Self(22);
     /// A handle that no longer names what it did.
     pub(crate) const STALE: Self = Self(116);
-    /// The other end is closed.
-    pub(crate) const PIPE: Self = Self(32);
     /// What a test build says when it makes a step fail.
     pub(crate) const NOTRECOVERABLE: Self = Self(131);
     /// The host did not let the program go.
@@ -72,6 +70,7 @@ pub(crate) mod nr {
     pub(crate) const WRITE: usize = 1;
     pub(crate) const CLOSE: usize = 3;
     pub(crate) const MMAP: usize = 9;
+    pub(crate) const MUNMAP: usize = 11;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const IOCTL: usize = 16;
@@ -109,7 +108,6 @@ pub(crate) mod nr {
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
-    pub(crate) const WAITID: usize = 247;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const MKDIRAT: usize = 258;
     pub(crate) const SYMLINKAT: usize = 266;
@@ -125,6 +123,9 @@ pub(crate) mod nr {
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const OPEN_TREE: usize = 428;
     pub(crate) const MOVE_MOUNT: usize = 429;
+    pub(crate) const FSOPEN: usize = 430;
+    pub(crate) const FSCONFIG: usize = 431;
+    pub(crate) const FSMOUNT: usize = 432;
     pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
@@ -158,7 +159,6 @@ pub(crate) mod nr {
     pub(crate) const CAPGET: usize = 90;
     pub(crate) const CAPSET: usize = 91;
     pub(crate) const EXIT_GROUP: usize = 94;
-    pub(crate) const WAITID: usize = 95;
     pub(crate) const UNSHARE: usize = 97;
     pub(crate) const CLOCK_GETTIME: usize = 113;
     pub(crate) const SCHED_SETSCHEDULER: usize = 119;
@@ -186,6 +186,7 @@ pub(crate) mod nr {
     pub(crate) const CLONE: usize = 220;
     pub(crate) const EXECVE: usize = 221;
     pub(crate) const MMAP: usize = 222;
+    pub(crate) const MUNMAP: usize = 215;
     pub(crate) const WAIT4: usize = 260;
     pub(crate) const PRLIMIT64: usize = 261;
     pub(crate) const SECCOMP: usize = 277;
@@ -194,6 +195,9 @@ pub(crate) mod nr {
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const OPEN_TREE: usize = 428;
     pub(crate) const MOVE_MOUNT: usize = 429;
+    pub(crate) const FSOPEN: usize = 430;
+    pub(crate) const FSCONFIG: usize = 431;
+    pub(crate) const FSMOUNT: usize = 432;
     pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
@@ -355,6 +359,15 @@ pub(crate) fn dup3(from: Fd, to: Fd) -> Result<()> {
     plain_call(nr::DUP3, [from as usize, to as usize, 0, 0]).map(drop)
 }
 
+/// Moves a descriptor to another number, of which it takes the place.
+pub(crate) fn move_to(from: Fd, to: Fd) -> Result<()> {
+    if from != to {
+        dup3(from, to)?;
+        close(from);
+    }
+    Ok(())
+}
+
 /// This process's nice value.
 pub(crate) fn nice() -> Result<isize> {
     // The kernel gives 20 minus the value, so that no result looks like an error.
@@ -420,6 +433,15 @@ pub(crate) fn default_signals() {
         // null. SIGKILL and SIGSTOP are refused, which is their default too.
         let _refused = unsafe { call(nr::RT_SIGACTION, [signal, new, 0, SIGSET_SIZE, 0, 0]) };
     }
+}
+
+/// Lets the kernel reap children as they end.
+pub(crate) fn ignore_children() -> Result<()> {
+    const SIG_IGN: u64 = 1;
+    let action = [SIG_IGN, 0, 0, 0];
+    let new = action.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads one 32-byte sigaction and writes nothing, the old one being null.
+    unsafe { call(nr::RT_SIGACTION, [sig::CHLD, new, 0, SIGSET_SIZE, 0, 0]) }.map(drop)
 }
 
 const CHILD_SET: u64 = 1 << (sig::CHLD - 1);
@@ -555,7 +577,6 @@ pub(crate) fn pipe() -> Result<[Fd; 2]> {
     Ok(ends)
 }
 
-const MAP_SHARED: usize = 0x1;
 const MAP_PRIVATE: usize = 0x2;
 const MAP_ANONYMOUS_NORESERVE: usize = 0x4020;
 
@@ -567,9 +588,11 @@ pub(crate) fn map(file: Option<Fd>, len: usize) -> Result<*mut u64> {
     }
 }
 
-/// Maps `len` zeroes, page-aligned, that this process will share with those that it forks.
-pub(crate) fn map_shared(len: usize) -> Result<*mut u64> {
-    map_as(MAP_SHARED | MAP_ANONYMOUS_NORESERVE, -1, len)
+/// Unmaps what was mapped. Nothing may use it any more.
+pub(crate) fn unmap(data: &'static [u8]) {
+    let at = data.as_ptr().expose_provenance();
+    // SAFETY: the caller gives up the only reference to a whole mapping.
+    let _unmapped = unsafe { call(nr::MUNMAP, [at, data.len(), 0, 0, 0, 0]) };
 }
 
 fn map_as(flags: usize, fd: Fd, len: usize) -> Result<*mut u64> {
@@ -632,18 +655,6 @@ fn wait(options: usize) -> Result<(Pid, i32)> {
     // SAFETY: the kernel writes one int; the usage pointer is null.
     let pid = unsafe { call(nr::WAIT4, [ANY, out, options, 0, 0, 0]) }?;
     Ok((pid as Pid, status))
-}
-
-/// Waits until a child has ended and leaves it to be reaped: its id.
-pub(crate) fn await_end() -> Result<Pid> {
-    const P_ALL: usize = 0;
-    const WEXITED_NOWAIT: usize = 0x0100_0004;
-    // siginfo_t: si_signo, si_errno, si_code, padding, then si_pid.
-    let mut information = [0_i32; 32];
-    let out = information.as_mut_ptr().expose_provenance();
-    // SAFETY: the kernel writes one siginfo_t, 128 bytes; the usage pointer is null.
-    unsafe { call(nr::WAITID, [P_ALL, 0, out, WEXITED_NOWAIT | WALL, 0, 0]) }?;
-    Ok(information[4])
 }
 
 /// What the children that were reaped have used.

@@ -14,6 +14,7 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::WRITE, libc::SYS_write),
         (nr::CLOSE, libc::SYS_close),
         (nr::MMAP, libc::SYS_mmap),
+        (nr::MUNMAP, libc::SYS_munmap),
         (nr::RT_SIGACTION, libc::SYS_rt_sigaction),
         (nr::RT_SIGPROCMASK, libc::SYS_rt_sigprocmask),
         (nr::PREAD64, libc::SYS_pread64),
@@ -52,6 +53,15 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::PIDFD_SEND_SIGNAL, libc::SYS_pidfd_send_signal),
         (nr::PIDFD_OPEN, libc::SYS_pidfd_open),
         (nr::CLOSE_RANGE, libc::SYS_close_range),
+    ];
+    for (ours, theirs) in pairs {
+        assert_eq!(i64::try_from(ours), Ok(theirs));
+    }
+}
+
+#[test]
+fn system_call_numbers_for_boxes_are_those_of_libc() {
+    let pairs = [
         (nr::IOCTL, libc::SYS_ioctl),
         (nr::SOCKET, libc::SYS_socket),
         (nr::SETRESUID, libc::SYS_setresuid),
@@ -65,10 +75,12 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::MKDIRAT, libc::SYS_mkdirat),
         (nr::SYMLINKAT, libc::SYS_symlinkat),
         (nr::UNSHARE, libc::SYS_unshare),
-        (nr::WAITID, libc::SYS_waitid),
         (nr::SECCOMP, libc::SYS_seccomp),
         (nr::OPEN_TREE, libc::SYS_open_tree),
         (nr::MOVE_MOUNT, libc::SYS_move_mount),
+        (nr::FSOPEN, libc::SYS_fsopen),
+        (nr::FSCONFIG, libc::SYS_fsconfig),
+        (nr::FSMOUNT, libc::SYS_fsmount),
         (nr::CLONE3, libc::SYS_clone3),
         (nr::OPENAT2, libc::SYS_openat2),
         (nr::MOUNT_SETATTR, libc::SYS_mount_setattr),

@@ -1,17 +1,13 @@
 //! The keeper from its first instruction to its last: prepare, fork, watch, kill, report.
 
-use core::sync::atomic::Ordering;
-
-use super::boxed::{NONE, new};
-use super::cell::{Cell, Ending};
+use super::cell::Cell;
 use super::counter::Counter;
-use super::job::Job;
-use super::mechanism::Mechanism;
+use super::job::{Asked, Job};
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
-use super::wire::{Failure, JAILED, KILL, Plain, Report, cause, kind, slot};
-use super::{child, first, ids, sabotage, sources};
+use super::wire::{Failure, KILL, Plain, Report, cause, form, kind, slot};
+use super::{child, sabotage, ward};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -42,56 +38,56 @@ impl<T> At<T> for sys::Result<T> {
 
 /// The whole life of the keeper.
 pub(crate) fn keep() -> ! {
-    let report = match keep_one_program() {
+    let kept =
+        become_keeper().and_then(|()| Asked::receive(CONTROL)).and_then(|asked| match asked {
+            Asked::Nothing => Ok(None),
+            Asked::Program(job) => keep_program(&job),
+            Asked::Box { supervisor } => ward::keep_box(supervisor).map(|()| None),
+        });
+    let report = match kept {
         Ok(None) => sys::exit(0),
         Ok(Some(report)) => report,
-        Err(Failed { step, errno }) => {
-            Report { kind: kind::FAILED, step: step.number(), errno: errno.0, ..Report::default() }
-        }
+        Err(failed) => tell(CONTROL, failed),
     };
     // If the host is gone there is nobody to tell.
     let told = sys::send(CONTROL, &report, None);
     sys::exit(i32::from(told.is_err()))
 }
 
+/// Tells the host what went wrong, and ends.
+pub(crate) fn tell(line: Fd, failed: Failed) -> ! {
+    sys::exit(if report_failure(line, failed).is_ok() { 127 } else { 126 })
+}
+
+/// Tells the host what went wrong.
+pub(crate) fn report_failure(line: Fd, Failed { step, errno }: Failed) -> sys::Result<()> {
+    let (step, errno) = (step.number(), errno.0);
+    sys::send(line, &Report { kind: kind::FAILED, step, errno, ..Report::default() }, None)
+}
+
 /// Runs one program to its end; no report if the host went away.
-fn keep_one_program() -> Result<Option<Report>, Failed> {
-    become_keeper()?;
-    let Some(job) = Job::receive(CONTROL)? else { return Ok(None) };
-    let mut cell = if job.request.jail == JAILED { Some(Cell::receive(CONTROL)?) } else { None };
-    let has_first = cell.as_ref().is_some_and(Cell::has_namespaces);
-    let mut counter = Counter::new(processes_max(&job, has_first))?;
-    // With a first process there is no need for a scope: killing it kills the whole box.
-    let reach = if has_first { Reach::Machine } else { close_scope(&job)? };
-    let mut tree = Tree::open(reach)?;
+fn keep_program(job: &Job) -> Result<Option<Report>, Failed> {
+    let broken = Failed { step: Step::ReadRequest, errno: Errno::BADMSG };
+    let locks = match job.request.form {
+        form::LOCKED => Some(Cell::receive(CONTROL)?.ok_or(broken)?),
+        _ => None,
+    };
+    let mut counter = Counter::new(job.request.processes_max)?;
+    let mut tree = Tree::open(close_scope(job)?)?;
     let children = sys::child_signals().at(Step::BecomeKeeper)?;
     let nice = hurry();
-    let (program, verdict) = match &mut cell {
-        Some(cell) if has_first => clone_box(&job, cell, nice)?,
-        locks_only => fork_program(&job, locks_only.as_ref(), nice)?,
-    };
+    let (program, verdict) = fork_program(job, locks.as_ref(), nice)?;
     tree.plant(program);
 
-    let ending = cell.as_ref().filter(|_| has_first).map(|cell| cell.ending);
     let supervisor = job.fd(slot::SUPERVISOR);
-    let mut watch = Watch { children, verdict, supervisor, program, ending };
+    let mut watch = Watch { children, verdict, supervisor, program };
     let end = watch.until_the_end(&mut tree, &mut counter);
     let survivors = tree.kill();
     match end {
         End::HostGone => Ok(None),
         End::NotStarted(failed) => Err(failed),
-        End::Because(cause) => {
-            let report = account(&tree, program, cause, survivors);
-            let first = cell.filter(Cell::has_namespaces);
-            Ok(Some(first.map_or(report, |cell| told_by_first(&cell, report))))
-        }
+        End::Because(cause) => Ok(Some(account(&tree, program, cause, survivors))),
     }
-}
-
-/// How many processes may live at once, the box's first one not counted.
-fn processes_max(job: &Job, has_first: bool) -> u32 {
-    // The highest number says that there is no limit.
-    job.request.processes_max.saturating_add(u32::from(has_first))
 }
 
 /// Cuts what was inherited and makes this process fit to hold a tree.
@@ -161,45 +157,6 @@ fn fork_program(job: &Job, locks: Option<&Cell>, nice: Option<isize>) -> Result<
     }
 }
 
-/// Clones the first process of a box: its id, and a pipe that closes when the program is executed.
-fn clone_box(job: &Job, cell: &mut Cell, nice: Option<isize>) -> Result<(Pid, Fd), Failed> {
-    // Entered by the first process itself, once it is in its cgroups.
-    let namespaces = cell.plan.namespaces & !new::CGROUP;
-    let verdict = sys::pipe().at(Step::CloneBox)?;
-    sources::take_as_root(cell)?;
-    ids::change_user(cell)?;
-    let unified = cell.fd(cell.plan.unified).filter(|_| !cell.leaves_out(Mechanism::Cgroup));
-    let forked = match sys::spaces::fork_into(namespaces, unified) {
-        Err(_) if unified.is_some() => {
-            // Refused, or a kernel without it; the first process then enters by itself.
-            cell.plan.unified = NONE;
-            sys::spaces::fork_into(namespaces, None)
-        }
-        other => other,
-    };
-    match forked.at(Step::CloneBox)? {
-        Forked::Child => first::be_first_in_child(job, cell, verdict, nice),
-        Forked::Parent(first) => {
-            let [heard, failure] = verdict;
-            sys::close(failure);
-            cell.close();
-            ids::forget_user(cell)?;
-            announce(first).at(Step::Announce)?;
-            Ok((first, heard))
-        }
-    }
-}
-
-/// Gives the host a handle on the box's first process, so that it can kill the box even if this
-/// keeper is lost. Nothing in the box can reach the keeper, so there is no hurry.
-fn announce(first: Pid) -> sys::Result<()> {
-    let pidfd = sys::pidfd_open(first)?;
-    let forked = Report { kind: kind::FORKED, pid: first, ..Report::default() };
-    let told = sys::send(CONTROL, &forked, Some(pidfd));
-    sys::close(pidfd);
-    told
-}
-
 /// Why the watch ended.
 #[derive(Debug, Clone, Copy)]
 enum End {
@@ -215,8 +172,6 @@ struct Watch {
     verdict: Fd,
     supervisor: Fd,
     program: Pid,
-    /// In a box, what its first process tells.
-    ending: Option<&'static Ending>,
 }
 
 impl Watch {
@@ -238,7 +193,7 @@ impl Watch {
                 .or_else(|| verdict.then(|| self.hear_verdict()).flatten())
                 // A program that has ended by itself was not killed by an order that came as well.
                 .or_else(|| children.then(|| self.hear_children(tree)).flatten())
-                .or_else(|| control.then(hear_host).flatten())
+                .or_else(|| control.then(hear_host).flatten().map(End::from))
                 .or_else(|| self.count(tree, counter));
             if let Some(end) = end {
                 return end;
@@ -249,7 +204,7 @@ impl Watch {
     /// Counts what was executed. A program that is quicker than this process may have forked before
     /// its execution was heard of; that comes first, so that the host hears of it first.
     fn count(&self, tree: &Tree, counter: &mut Counter) -> Option<End> {
-        let is_above = self.verdict < 0 && counter.is_above(tree);
+        let is_above = self.verdict < 0 && counter.is_above(|room| tree.count(room));
         is_above.then_some(End::Because(cause::PROCESSES))
     }
 
@@ -263,10 +218,6 @@ impl Watch {
         }
         sys::close(self.verdict);
         self.verdict = -1;
-        if self.ending.is_some_and(|ending| ending.executing.load(Ordering::Acquire) == 0) {
-            // The first process was killed while it made the box, as for lack of memory.
-            return Some(End::NotStarted(Failed { step: Step::HearFirst, errno: Errno::PIPE }));
-        }
         let started = Report { kind: kind::STARTED, pid: self.program, ..Report::default() };
         let told = sys::send(CONTROL, &started, None);
         told.is_err().then_some(End::HostGone)
@@ -282,13 +233,32 @@ impl Watch {
     }
 }
 
-fn hear_host() -> Option<End> {
+/// What the host wants while something runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The end of it.
+    Kill,
+    /// Nothing any more: it is gone.
+    Gone,
+}
+
+impl From<Order> for End {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Kill => Self::Because(cause::KILLED),
+            Order::Gone => Self::HostGone,
+        }
+    }
+}
+
+/// Takes the host's order from the control socket.
+pub(crate) fn hear_host() -> Option<Order> {
     let mut command = Failure::default();
     let mut fds = [-1; slot::COUNT];
     match sys::receive(CONTROL, &mut command, &mut fds) {
-        Ok((1.., _)) if command.step == KILL => Some(End::Because(cause::KILLED)),
+        Ok((1.., _)) if command.step == KILL => Some(Order::Kill),
         Ok((1.., _)) | Err(Errno::INTR) => None,
-        Ok((0, _)) | Err(_) => Some(End::HostGone),
+        Ok((0, _)) | Err(_) => Some(Order::Gone),
     }
 }
 
@@ -308,21 +278,5 @@ fn account(tree: &Tree, program: Pid, cause: u32, survivors: u32) -> Report {
         program_cpu_ns: tree.program_cpu_ns,
         peak_rss_bytes: usage.peak_rss_bytes,
         ..Report::default()
-    }
-}
-
-/// The same report with what the box's first process has told: it saw the program's end.
-fn told_by_first(cell: &Cell, report: Report) -> Report {
-    const KILLED_STATUS: i32 = 9;
-    let ending = cell.ending;
-    if ending.told.load(Ordering::Acquire) == 0 {
-        // The first process was killed, and the program with it.
-        return Report { status: KILLED_STATUS, ..report };
-    }
-    Report {
-        status: ending.status.load(Ordering::Relaxed),
-        leftovers: ending.leftovers.load(Ordering::Relaxed),
-        program_cpu_ns: ending.program_cpu_ns.load(Ordering::Relaxed),
-        ..report
     }
 }

@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The host's only command after the request: kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -12,26 +12,36 @@ pub(crate) const KILL: u32 = 0x4b49_4c4c;
 /// Stands for "no limit on the number of processes".
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
-/// Says that a plan for a box follows the request.
-pub(crate) const JAILED: u64 = 1;
+/// What a request is for.
+pub(crate) mod form {
+    /// A program without a box.
+    pub(crate) const PLAIN: u64 = 0;
+    /// A program with locks, for which a plan follows in a message of its own.
+    pub(crate) const LOCKED: u64 = 1;
+    /// A box, for which a plan follows; its program comes later, by another socket.
+    pub(crate) const BOXED: u64 = 2;
+}
 
 /// The most limits that a request can carry.
 pub(crate) const RLIMITS_MAX: usize = 8;
 
-/// Where each descriptor stands in the request's message; the scope is optional, so last.
+/// Where each descriptor stands in the request's message. A program for a box that is waiting comes
+/// with the first few only; the scope is optional, so last.
 pub(crate) mod slot {
     /// The memory file with the strings.
     pub(crate) const STRINGS: usize = 0;
-    /// A pidfd of the supervisor, readable once it is dead.
-    pub(crate) const SUPERVISOR: usize = 1;
     /// The program's standard input.
-    pub(crate) const STDIN: usize = 2;
+    pub(crate) const STDIN: usize = 1;
     /// The program's standard output.
-    pub(crate) const STDOUT: usize = 3;
+    pub(crate) const STDOUT: usize = 2;
     /// The program's standard error.
-    pub(crate) const STDERR: usize = 4;
+    pub(crate) const STDERR: usize = 3;
     /// The program, as an `O_PATH` descriptor.
-    pub(crate) const PROGRAM: usize = 5;
+    pub(crate) const PROGRAM: usize = 4;
+    /// How many a program for a waiting box comes with.
+    pub(crate) const FOR_BOX: usize = 5;
+    /// A pidfd of the supervisor, readable once it is dead.
+    pub(crate) const SUPERVISOR: usize = 5;
     /// The working directory, as an `O_PATH` descriptor.
     pub(crate) const CWD: usize = 6;
     /// A Landlock ruleset that scopes signals.
@@ -58,7 +68,8 @@ pub(crate) struct Rlimit {
 pub(crate) struct Request {
     /// Always [`VERSION`].
     pub(crate) version: u32,
-    /// How many descriptors come with it: [`slot::COUNT`], or one less without a scope.
+    /// How many descriptors come with it: [`slot::COUNT`], one less without a scope,
+    /// [`slot::FOR_BOX`] for a waiting box; the supervisor alone to make one.
     pub(crate) descriptors: u32,
     /// How many arguments the first table has.
     pub(crate) argc: u32,
@@ -72,8 +83,12 @@ pub(crate) struct Request {
     pub(crate) processes_max: u32,
     /// How many of the limits below count.
     pub(crate) rlimit_count: u32,
-    /// [`JAILED`] if a plan for a box follows in a message of its own, or zero.
-    pub(crate) jail: u64,
+    /// One of [`form`].
+    pub(crate) form: u64,
+    /// For a waiting box, where the program's path in it starts in the memory file.
+    pub(crate) program: u64,
+    /// For a waiting box, where the working directory's path in it starts.
+    pub(crate) cwd: u64,
     /// Resource limits.
     pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
 }
@@ -90,7 +105,9 @@ impl Request {
             script: 0,
             processes_max: UNLIMITED,
             rlimit_count: 0,
-            jail: 0,
+            form: form::PLAIN,
+            program: 0,
+            cwd: 0,
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
     }
@@ -179,7 +196,7 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: six u32, three u64 and an array of u64 triples: the assertion below shows no padding.
+// SAFETY: six u32, five u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
@@ -190,6 +207,6 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 48 + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 64 + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

@@ -158,7 +158,7 @@ fn a_keeper_that_is_killed_takes_the_box_with_it() {
     let spec = mark.on(shell("setsid sleep 1000 & sleep 1000"));
     let mut run = start_jailed(spec, bare_box("/bin/sh")).unwrap();
     mark.await_found(2);
-    bare("kill").args(["-9", &run.keeper_pid().to_string()]).status().unwrap();
+    bare("kill").args(["-9", &run.keeper_pid().unwrap().to_string()]).status().unwrap();
     assert!(run.wait().is_err());
     assert!(within(Duration::from_secs(1), || mark.found().is_empty()), "{:?}", mark.found());
 }

@@ -23,3 +23,4 @@ mod streams;
 mod supervisor;
 mod support;
 mod tree;
+mod yard;

@@ -256,7 +256,7 @@ fn zombies() -> usize {
 fn keeper_image() {
     let mark = Mark::new();
     let mut run = start(mark.on(shell("sleep 1000"))).unwrap();
-    let exe = fs::read_link(format!("/proc/{}/exe", run.keeper_pid())).unwrap();
+    let exe = fs::read_link(format!("/proc/{}/exe", run.keeper_pid().unwrap())).unwrap();
     say("image", exe.display());
     run.kill().unwrap();
     let ended = run.wait().unwrap();

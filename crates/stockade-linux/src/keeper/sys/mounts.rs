@@ -105,6 +105,24 @@ pub(crate) fn mount_here(kind: &CStr, flags: usize, options: &CStr) -> Result<()
     unsafe { call(nr::MOUNT, [kind, here, kind, flags, options, 0]) }.map(drop)
 }
 
+/// The processes of this process's namespace, mounted nowhere.
+pub(crate) fn own_processes() -> Result<Fd> {
+    const FSOPEN_CLOEXEC: usize = 1;
+    const FSCONFIG_CMD_CREATE: usize = 6;
+    const FSMOUNT_CLOEXEC: usize = 1;
+    let kind = c"proc".as_ptr().expose_provenance();
+    // SAFETY: the kernel reads the name up to its NUL.
+    let context = unsafe { call(nr::FSOPEN, [kind, FSOPEN_CLOEXEC, 0, 0, 0, 0]) }?;
+    // SAFETY: this command takes neither key nor value.
+    let made = unsafe { call(nr::FSCONFIG, [context, FSCONFIG_CMD_CREATE, 0, 0, 0, 0]) };
+    let attributes = (attr::NOSUID | attr::NODEV | attr::NOEXEC) as usize;
+    let flags = [context, FSMOUNT_CLOEXEC, attributes, 0, 0, 0];
+    // SAFETY: integers only.
+    let mounted = made.and_then(|_| unsafe { call(nr::FSMOUNT, flags) });
+    super::close(context as Fd);
+    mounted.map(|fd| fd as Fd)
+}
+
 /// Makes the working directory the root, with the old root mounted over it.
 pub(crate) fn pivot_root_here() -> Result<()> {
     let here = c".".as_ptr().expose_provenance();

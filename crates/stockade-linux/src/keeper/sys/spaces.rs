@@ -77,14 +77,6 @@ pub(crate) fn raise_loopback() -> Result<()> {
     raised.map(drop)
 }
 
-/// Whether the reading end of a pipe is closed, seen from its writing end.
-pub(crate) fn is_unheard(pipe: Fd) -> bool {
-    const POLLERR: i16 = 8;
-    let mut polls = [super::Poll { fd: pipe, events: 0, revents: 0 }];
-    let polled = super::poll(&mut polls, Some(0));
-    polled.is_ok() && polls.iter().any(|poll| poll.revents & POLLERR != 0)
-}
-
 /// Writes a whole small file in one call, as the files of `/proc` want it.
 pub(crate) fn write_file(path: &CStr, text: &[u8]) -> Result<()> {
     let file = super::open_for_writing(super::AT_FDCWD, path)?;

@@ -1,0 +1,66 @@
+//! The keeper of a box: it makes the first process, is its parent, and outlives it by little.
+//!
+//! All that happens in the box is told by the first process itself.
+
+use super::boxed::{NONE, new};
+use super::cell::Cell;
+use super::mechanism::Mechanism;
+use super::step::Step;
+use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
+use super::watch::{At, CONTROL, Failed, tell};
+use super::{first, ids, sources};
+
+/// Makes the box for the plan that comes next, and holds it until it or the host is gone.
+pub(crate) fn keep_box(supervisor: Fd) -> Result<(), Failed> {
+    let Some(mut cell) = Cell::receive(CONTROL)? else { return Ok(()) };
+    let line = cell.line().at(Step::ReadRequest)?;
+    let children = sys::child_signals().at(Step::BecomeKeeper);
+    match children.and_then(|children| Ok((children, clone_first(&mut cell)?))) {
+        Ok((children, first)) => {
+            cell.forget();
+            hold(first, supervisor, children)
+        }
+        // Who hears of the box hears of this.
+        Err(failed) => tell(line, failed),
+    }
+}
+
+/// Clones the first process of a box.
+fn clone_first(cell: &mut Cell) -> Result<Pid, Failed> {
+    // Entered by the first process itself, once it is in its cgroups.
+    let namespaces = cell.plan.namespaces & !new::CGROUP;
+    sources::take_as_root(cell)?;
+    ids::change_user(cell)?;
+    let unified = cell.fd(cell.plan.unified).filter(|_| !cell.leaves_out(Mechanism::Cgroup));
+    let forked = match sys::spaces::fork_into(namespaces, unified) {
+        Err(_) if unified.is_some() => {
+            // Refused, or a kernel without it; the first process then enters by itself.
+            cell.plan.unified = NONE;
+            sys::spaces::fork_into(namespaces, None)
+        }
+        other => other,
+    };
+    match forked.at(Step::CloneBox)? {
+        Forked::Child => first::be_first_in_child(cell),
+        Forked::Parent(first) => Ok(first),
+    }
+}
+
+/// Waits for the first process to end. A host that goes away takes it along.
+fn hold(first: Pid, supervisor: Fd, children: Fd) -> Result<(), Failed> {
+    // The first process has all that it needs; whatever fails here ends the box with this process.
+    sys::locks::set_capabilities(0).at(Step::ChangeUser)?;
+    loop {
+        let mut fds = [Poll::input(CONTROL), Poll::input(supervisor), Poll::input(children)];
+        // Every signal is blocked, so polling fails for lack of kernel memory at worst.
+        let _retried = sys::poll(&mut fds, None);
+        let [control, gone, ended] = fds.map(|fd| fd.revents != 0);
+        if control || gone {
+            let _dead = sys::kill(first, sig::KILL);
+        }
+        if control || gone || ended {
+            while matches!(sys::reap_next(), Err(Errno::INTR)) {}
+            return Ok(());
+        }
+    }
+}

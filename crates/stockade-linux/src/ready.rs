@@ -1,0 +1,268 @@
+//! A box in which everything is in place and nothing runs yet.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::attest::{self, Attested, Expected};
+use crate::cgroup::Cgroup;
+use crate::control::{Heard, Line, Patience};
+use crate::jail::Jail;
+use crate::jail::pack::{Fittings, Sheet};
+use crate::keeper;
+use crate::keeper::boxed::gate;
+use crate::keeper::mechanism::Mechanism;
+use crate::keeper::step::Step;
+use crate::keeper::wire::{Failure, Report, Request, form, kind, slot};
+use crate::remains::{First, Remains};
+use crate::request;
+use crate::running::Running;
+use crate::start::{At, Spec, StartError, open_streams, supervisor};
+use crate::yard::Crew;
+
+/// A box that waits for its program. Dropping it ends it.
+#[derive(Debug)]
+#[must_use = "dropping it ends the box"]
+pub struct Ready {
+    // Closed first when dropped, so that the box ends before it is waited for.
+    gate: Line,
+    line: Line,
+    pid: Pid,
+    pidfd: OwnedFd,
+    landlock: bool,
+    owner: Option<(u32, u32)>,
+    expected: Expected,
+    attested: Option<Attested>,
+    origin: Origin,
+    remains: Remains,
+    crew: Option<Crew>,
+}
+
+/// How a box came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It was made from nothing.
+    Made,
+    /// It was copied from a template when it was asked for.
+    Copied,
+    /// It was copied before, and waited.
+    Waiting,
+}
+
+/// What the host knows of a box before there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlook {
+    /// What was asked for.
+    pub(crate) expected: Expected,
+    /// Whom its streams must belong to.
+    pub(crate) owner: Option<(u32, u32)>,
+}
+
+impl Outlook {
+    /// What is known of a box from its description.
+    pub(crate) fn of(jail: &Jail) -> Self {
+        Self { expected: Expected::of(jail), owner: jail.user_to_take_on() }
+    }
+}
+
+impl Ready {
+    /// Makes a box with a keeper of its own.
+    pub(crate) fn cold(
+        sheet: &Sheet<'_>,
+        outlook: Outlook,
+        cgroup: Option<Cgroup>,
+    ) -> Result<Self, StartError> {
+        let (line, line_far) = Line::pair().at(Step::OpenControl)?;
+        let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
+        let fittings = Fittings {
+            line: Some(line_far.as_fd()),
+            gate: Some(gate_far.as_fd()),
+            cgroup: cgroup.as_ref(),
+            supervisor: None,
+        };
+        let mut remains = order_keeper(sheet, &fittings)?;
+        drop((line_far, gate_far));
+        remains.cgroup = cgroup;
+        Self::meet(line, gate, outlook, remains)
+    }
+
+    /// Waits until the program's process waits.
+    pub(crate) fn meet(
+        line: Line,
+        gate: Line,
+        outlook: Outlook,
+        mut remains: Remains,
+    ) -> Result<Self, StartError> {
+        let (pid, pidfd) = hear_first(&line, &mut remains)?;
+        remains.first = Some(First(pidfd.try_clone().at(Step::HearKeeper)?));
+        let landlock = match gate.hear_as(Failure::default(), Patience::Endless) {
+            Ok(Heard::Message(said, _)) => match said.step {
+                gate::READY => false,
+                gate::READY_LANDLOCKED => true,
+                _ => return Err(failed(said.step, said.errno)),
+            },
+            // The first process tells what went wrong before.
+            Ok(Heard::Closed) => return Err(hear_failure(&line, Step::HearFirst)),
+            Ok(Heard::Nothing) => {
+                return Err(StartError { step: Step::HearFirst, errno: Errno::PROTO });
+            }
+            Err(errno) => return Err(StartError { step: Step::HearFirst, errno }),
+        };
+        let Outlook { expected, owner } = outlook;
+        let expected = expected.with_cgroup(remains.cgroup.as_ref());
+        Ok(Self {
+            gate,
+            line,
+            pid,
+            pidfd,
+            landlock,
+            owner,
+            expected,
+            attested: None,
+            origin: Origin::Made,
+            remains,
+            crew: None,
+        })
+    }
+
+    /// Looks at the box from outside.
+    pub(crate) fn look(&mut self) -> Result<&Attested, StartError> {
+        let seen = attest::look(&self.expected, self.pid, self.landlock).at(Step::Attest)?;
+        Ok(self.attested.insert(seen))
+    }
+
+    /// The same box, that came to be in this way.
+    pub(crate) fn by(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// How it came to be.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The same box, whose remains others will see to.
+    pub(crate) fn with_crew(mut self, crew: Crew) -> Self {
+        self.crew = Some(crew);
+        self
+    }
+
+    /// What was seen of the box from outside, if it was looked at.
+    pub fn attested(&self) -> Option<&Attested> {
+        self.attested.as_ref()
+    }
+
+    /// The limits of the whole box.
+    pub fn cgroup(&self) -> Option<&Cgroup> {
+        self.remains.cgroup.as_ref()
+    }
+
+    /// The mechanisms made of mounts that it has lost while it waited.
+    pub(crate) fn lost(&self) -> rustix::io::Result<Vec<Mechanism>> {
+        attest::lost(&self.expected, self.pid)
+    }
+
+    /// Executes a program in the box, by its path there, in a folder of the box. When this returns it
+    /// has been executed.
+    ///
+    /// [`Spec::cwd`], [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its
+    /// own.
+    pub fn run(self, spec: Spec, program: &CStr, cwd: &CStr) -> Result<Running, StartError> {
+        let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
+        theirs.give_to(self.owner, spec.stdin).at(Step::OpenStreams)?;
+        let packed = request::pack(&spec, Some((program, cwd))).at(Step::PackRequest)?;
+        let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
+        descriptors[slot::STRINGS] = packed.strings.as_fd();
+        descriptors[slot::STDIN] = theirs.stdin.as_fd();
+        descriptors[slot::STDOUT] = theirs.stdout.as_fd();
+        descriptors[slot::STDERR] = theirs.stderr.as_fd();
+        descriptors[slot::PROGRAM] = spec.program.as_fd();
+        self.gate.send(&packed.request, &descriptors).at(Step::SendRequest)?;
+        // The box has them now. Only the program may hold its ends of the streams, or their closing
+        // would never be seen.
+        drop((theirs, spec));
+        hear_executed(&self.gate)?;
+        let Self { line, pid, pidfd, expected, attested, remains, crew, .. } = self;
+        Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, crew))
+    }
+}
+
+/// Starts a keeper that makes a box.
+pub(crate) fn order_keeper(
+    sheet: &Sheet<'_>,
+    fittings: &Fittings<'_>,
+) -> Result<Remains, StartError> {
+    let (control, far) = Line::pair().at(Step::OpenControl)?;
+    let keeper = keeper::spawn(far.as_fd())?;
+    drop(far);
+    let packed = sheet.fit(fittings).at(Step::PrepareBox)?;
+    let supervisor = supervisor()?;
+    let request = Request { form: form::BOXED, descriptors: 1, ..Request::empty() };
+    control.send(&request, &[supervisor.as_fd()]).at(Step::SendRequest)?;
+    control.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
+    Ok(Remains { control: Some(control), keeper: Some(keeper), ..Remains::default() })
+}
+
+/// Waits until there is a first process: its id and pidfd, or the step that failed.
+pub(crate) fn hear_first(line: &Line, remains: &mut Remains) -> Result<(Pid, OwnedFd), StartError> {
+    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+        Heard::Message(Report { kind: kind::FORKED, .. }, Some(pidfd)) => {
+            // It may be gone already, and tells why.
+            let pid = process_of(&pidfd).map_err(|_gone| hear_failure(line, Step::HearKeeper))?;
+            Ok((pid, pidfd))
+        }
+        Heard::Message(report, _) => Err(failed(report.step, report.errno)),
+        Heard::Nothing => Err(StartError { step: Step::HearKeeper, errno: Errno::PROTO }),
+        // A keeper that did not get as far as to make one tells so itself.
+        Heard::Closed => Err(match remains.control.take() {
+            Some(control) => hear_failure(&control, Step::HearKeeper),
+            None => StartError { step: Step::HearKeeper, errno: Errno::PIPE },
+        }),
+    }
+}
+
+/// The failed step that comes over a line; if none does, it is the silence of this one.
+fn hear_failure(line: &Line, silence: Step) -> StartError {
+    match line.hear(Patience::Endless) {
+        Ok(Heard::Message(report, _)) if report.kind == kind::FAILED => {
+            failed(report.step, report.errno)
+        }
+        Ok(_) => StartError { step: silence, errno: Errno::PIPE },
+        Err(errno) => StartError { step: silence, errno },
+    }
+}
+
+/// Waits until the program is executed, or for the step that failed.
+fn hear_executed(gate: &Line) -> Result<(), StartError> {
+    let mut is_executing = false;
+    loop {
+        match gate.hear_as(Failure::default(), Patience::Endless).at(Step::HearFirst)? {
+            Heard::Message(said, _) if said.step == gate::EXECUTING => is_executing = true,
+            Heard::Message(said, _) => return Err(failed(said.step, said.errno)),
+            // Executed; or killed in the act, which the first process tells.
+            Heard::Closed if is_executing => return Ok(()),
+            Heard::Closed | Heard::Nothing => {
+                return Err(StartError { step: Step::HearFirst, errno: Errno::PIPE });
+            }
+        }
+    }
+}
+
+pub(crate) fn failed(step: u32, errno: i32) -> StartError {
+    match Step::from_number(step) {
+        Some(step) => StartError { step, errno: Errno::from_raw_os_error(errno) },
+        None => StartError { step: Step::HearKeeper, errno: Errno::PROTO },
+    }
+}
+
+/// The process behind a pidfd, as this process would call it.
+fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let number = text.lines().find_map(|line| line.strip_prefix("Pid:"));
+    let number = number.and_then(|number| number.trim().parse().ok()).filter(|number| *number > 0);
+    number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
+}

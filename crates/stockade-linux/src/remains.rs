@@ -1,0 +1,39 @@
+//! What of a run is still there when it has ended, and takes a moment to go.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::cgroup::Cgroup;
+use crate::control::Line;
+use crate::keeper::Keeper;
+use crate::template::Template;
+
+/// Processes and folders that are waited for and removed when this is dropped, in this order.
+#[derive(Debug, Default)]
+pub(crate) struct Remains {
+    /// The line to the keeper of a box, whose closing ends it.
+    pub(crate) control: Option<Line>,
+    /// The keeper, which outlives what it keeps.
+    pub(crate) keeper: Option<Keeper>,
+    /// The first process of a box that was made from a template.
+    pub(crate) first: Option<First>,
+    /// The template, whose end would be that of its boxes.
+    pub(crate) _template: Option<Arc<Template>>,
+    /// Limits, which can be removed once their processes are gone.
+    pub(crate) cgroup: Option<Cgroup>,
+}
+
+/// The first process of a box, by its pidfd. Dropping it waits for its end.
+#[derive(Debug)]
+pub(crate) struct First(pub(crate) OwnedFd);
+
+impl Drop for First {
+    fn drop(&mut self) {
+        // It gives up on its tree after five seconds.
+        const PATIENCE: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
+        let mut ended = [PollFd::new(&self.0, PollFlags::IN)];
+        let _either = poll(&mut ended, Some(&PATIENCE));
+    }
+}

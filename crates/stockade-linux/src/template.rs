@@ -1,0 +1,75 @@
+//! A box in which nothing runs, and from which others are copied in a fraction of the time.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::cgroup::Cgroup;
+use crate::control::{Heard, Line, Patience};
+use crate::jail::Jail;
+use crate::jail::pack::{self, Fittings, Sheet};
+use crate::keeper::step::Step;
+use crate::keeper::wire::kind;
+use crate::ready::{Outlook, Ready, hear_first, order_keeper};
+use crate::remains::{First, Remains};
+use crate::start::{At, StartError, supervisor};
+
+/// A template. Dropping it ends it, and with it every box that was copied from it.
+#[derive(Debug)]
+pub(crate) struct Template {
+    // Closed first when dropped, so that the template ends before it is waited for.
+    line: Line,
+    copy: Sheet<'static>,
+    outlook: Outlook,
+    _remains: Remains,
+}
+
+impl Template {
+    /// Makes a template for boxes like this one; `None` if they cannot be copied.
+    pub(crate) fn make(jail: &Jail, outlook: Outlook) -> Result<Option<Self>, StartError> {
+        let Some(copy) = pack::pack_copy(jail).at(Step::PrepareBox)? else { return Ok(None) };
+        let sheet = pack::pack(jail).at(Step::PrepareBox)?.into_template();
+        let (line, far) = Line::pair().at(Step::OpenControl)?;
+        let supervisor = supervisor()?;
+        let fittings = Fittings {
+            line: Some(far.as_fd()),
+            gate: None,
+            cgroup: None,
+            supervisor: Some(supervisor.as_fd()),
+        };
+        let mut remains = order_keeper(&sheet, &fittings)?;
+        drop(far);
+        let (_, pidfd) = hear_first(&line, &mut remains)?;
+        remains.first = Some(First(pidfd));
+        match line.hear(Patience::Endless).at(Step::HearFirst)? {
+            Heard::Message(report, _) if report.kind == kind::STARTED => {}
+            Heard::Message(report, _) => {
+                return Err(crate::ready::failed(report.step, report.errno));
+            }
+            Heard::Nothing | Heard::Closed => {
+                return Err(StartError { step: Step::HearFirst, errno: Errno::PIPE });
+            }
+        }
+        Ok(Some(Self { line, copy, outlook, _remains: remains }))
+    }
+
+    /// Makes a box.
+    pub(crate) fn copy(self: &Arc<Self>, cgroup: Option<Cgroup>) -> Result<Ready, StartError> {
+        let (line, line_far) = Line::pair().at(Step::OpenControl)?;
+        let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
+        let fittings = Fittings {
+            line: Some(line_far.as_fd()),
+            gate: Some(gate_far.as_fd()),
+            cgroup: cgroup.as_ref(),
+            supervisor: None,
+        };
+        let packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
+        self.line.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
+        drop(packed);
+        drop((line_far, gate_far));
+        let template = Some(Arc::clone(self));
+        let remains = Remains { _template: template, cgroup, ..Remains::default() };
+        Ready::meet(line, gate, self.outlook.clone(), remains)
+    }
+}

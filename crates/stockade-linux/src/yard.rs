@@ -1,0 +1,211 @@
+//! Boxes made in advance, so that a program finds one waiting.
+//!
+//! The first box of a description is made from nothing. Then a template is made of it, and boxes are
+//! copied from that; some are copied before they are asked for. A box is used once, and only for a
+//! description that is equal in every point: another one, a change of the host's mounts or a lost
+//! mount, and everything that was made in advance is thrown away.
+
+mod crew;
+mod mounts;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) use self::crew::Crew;
+use self::crew::Work;
+use self::mounts::MountWatch;
+use crate::cgroup::{Cgroup, CgroupLimits};
+use crate::jail::Jail;
+use crate::jail::pack;
+use crate::keeper::step::Step;
+use crate::ready::{Origin, Outlook, Ready};
+use crate::start::{At, StartError};
+use crate::template::Template;
+
+/// Where boxes wait. Dropping it ends all that wait; those in use go on.
+#[derive(Debug)]
+pub struct Yard {
+    stock: Arc<Stock>,
+    crew: Option<Crew>,
+}
+
+/// What a yard keeps for later calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warmth {
+    /// Nothing: every box is made from nothing, by nobody but the caller. For a process with one call.
+    Cold,
+    /// A template, and this many boxes that wait.
+    Warm {
+        /// How many wait.
+        spares: usize,
+    },
+}
+
+/// What is kept, shared with the thread that sees to it.
+#[derive(Debug)]
+struct Stock {
+    kept: Mutex<Kept>,
+    spares_wanted: usize,
+}
+
+/// All of one description, or nothing.
+#[derive(Debug, Default)]
+struct Kept {
+    key: Vec<u8>,
+    limits: CgroupLimits,
+    template: Option<Arc<Template>>,
+    spares: Vec<Ready>,
+    mounts: Option<MountWatch>,
+    /// Whether the template is being made, or cannot be.
+    is_begun: bool,
+}
+
+impl Yard {
+    /// A yard without boxes. Nothing is started yet but, for a warm one, a thread.
+    pub fn new(warmth: Warmth) -> Self {
+        let spares_wanted = match warmth {
+            Warmth::Cold => 0,
+            Warmth::Warm { spares } => spares,
+        };
+        let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
+        let crew = match warmth {
+            Warmth::Cold => None,
+            Warmth::Warm { .. } => Crew::hire(Arc::clone(&stock)),
+        };
+        Self { stock, crew }
+    }
+
+    /// A box of this description with these limits for all its processes, made or found waiting, and
+    /// looked at from outside. [`Jail::cgroup`], [`Jail::program`] and [`Jail::cwd`] are not used.
+    pub fn ready(&self, jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+        let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
+        let Some(crew) = &self.crew else {
+            let mut ready = Ready::cold(&sheet, Outlook::of(&jail), Some(Cgroup::create(limits)))?;
+            ready.look()?;
+            return Ok(ready);
+        };
+        if let Some(ready) = self.stock.take(&sheet.key, limits, crew) {
+            crew.put(Work::Refill);
+            return Ok(ready.with_crew(crew.clone()));
+        }
+        let mut ready = Ready::cold(&sheet, Outlook::of(&jail), Some(Cgroup::create(limits)))?;
+        ready.look()?;
+        let key = sheet.key.clone();
+        drop(sheet);
+        if self.stock.begin(key, limits) {
+            crew.put(Work::Prepare(Box::new(jail)));
+        }
+        Ok(ready.with_crew(crew.clone()))
+    }
+
+    /// How many boxes wait.
+    pub fn waiting(&self) -> usize {
+        self.stock.lock().spares.len()
+    }
+}
+
+impl Drop for Yard {
+    fn drop(&mut self) {
+        drop(self.stock.empty());
+        if let Some(crew) = self.crew.take() {
+            crew.dismiss();
+        }
+        // What the thread had in hand when it was told.
+        drop(self.stock.empty());
+    }
+}
+
+impl Stock {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        // Whoever panicked with it left whole values: they are put in and taken out in one step.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Throws away all that is kept; dropping what this gives takes a while.
+    fn empty(&self) -> Kept {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// A box that waits, or a copy; none if there is nothing of this description.
+    fn take(&self, key: &[u8], limits: CgroupLimits, crew: &Crew) -> Option<Ready> {
+        let (spare, template) = {
+            let mut kept = self.lock();
+            let is_stale = kept.mounts.as_ref().is_some_and(MountWatch::saw_change);
+            if is_stale || kept.key != key || kept.limits != limits {
+                let old = std::mem::take(&mut *kept);
+                drop(kept);
+                crew.put(Work::Forget(Box::new(old)));
+                return None;
+            }
+            (kept.spares.pop(), kept.template.clone())
+        };
+        if let Some(spare) = spare {
+            // The host may have undone a mount while it waited, or somebody killed it.
+            if spare.lost().is_ok_and(|lost| lost.is_empty()) {
+                return Some(spare.by(Origin::Waiting));
+            }
+            drop(spare);
+        } else if let Some(ready) = template.and_then(|template| copy(&template, limits)) {
+            return Some(ready.by(Origin::Copied));
+        } else if self.lock().template.is_none() {
+            // It is still being made, or cannot be.
+            return None;
+        }
+        // A copy that lacks something tells of a template that does.
+        crew.put(Work::Forget(Box::new(self.empty())));
+        None
+    }
+
+    /// Notes that this description is the one to keep; false if it is known.
+    fn begin(&self, key: Vec<u8>, limits: CgroupLimits) -> bool {
+        let mut kept = self.lock();
+        if kept.is_begun && kept.key == key && kept.limits == limits {
+            return false;
+        }
+        // Watched from before the template is made, so that no change is missed.
+        let mounts = MountWatch::begin().ok();
+        let is_begun = mounts.is_some();
+        *kept = Kept { key, limits, mounts, is_begun, ..Kept::default() };
+        is_begun
+    }
+
+    /// Makes the template, unless another description is wanted by now.
+    fn prepare(&self, jail: &Jail) {
+        let Ok(key) = pack::pack(jail).map(|sheet| sheet.key) else { return };
+        // A description that cannot be copied is made from nothing each time.
+        let Ok(Some(template)) = Template::make(jail, Outlook::of(jail)) else { return };
+        let template = Arc::new(template);
+        let mut kept = self.lock();
+        if kept.is_begun && kept.key == key {
+            kept.template = Some(template);
+        }
+    }
+
+    /// Makes boxes until enough wait.
+    fn refill(&self) {
+        loop {
+            let (template, limits) = {
+                let kept = self.lock();
+                let Some(template) = &kept.template else { return };
+                if kept.spares.len() >= self.spares_wanted {
+                    return;
+                }
+                (Arc::clone(template), kept.limits)
+            };
+            let Some(ready) = copy(&template, limits) else { return };
+            let mut kept = self.lock();
+            let is_same = kept.template.as_ref().is_some_and(|now| Arc::ptr_eq(now, &template));
+            if !is_same {
+                drop(kept);
+                return;
+            }
+            kept.spares.push(ready);
+        }
+    }
+}
+
+/// A copy that has all that was asked for.
+fn copy(template: &Arc<Template>, limits: CgroupLimits) -> Option<Ready> {
+    let mut ready = template.copy(Some(Cgroup::create(limits))).ok()?;
+    let is_whole = ready.look().is_ok_and(|seen| seen.missing.is_empty());
+    is_whole.then_some(ready)
+}

@@ -1,0 +1,273 @@
+//! Boxes that are made in advance hold what boxes hold, share nothing, and are used only while they
+//! are what was asked for.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use stockade_linux::{
+    CgroupLimits, Ended, Jail, Mechanism, Mount, Origin, Ready, Spec, Status, Warmth, Yard,
+};
+
+use crate::boxes::{closed, project};
+use crate::support::{Mark, bare, finish, shell, text, within};
+
+const LIMITS: CgroupLimits =
+    CgroupLimits { memory_bytes_max: None, tasks_max: Some(100), cpu_millis_per_second: None };
+
+fn warm(spares: usize) -> Yard {
+    Yard::new(Warmth::Warm { spares })
+}
+
+/// A box from a yard that has had time to make some in advance.
+fn prepared(yard: &Yard, jail: impl Fn() -> Jail, origin: Origin) -> Ready {
+    let mut last = None;
+    let came = within(Duration::from_secs(10), || {
+        let ready = yard.ready(jail(), LIMITS).unwrap();
+        let came = ready.origin() == origin;
+        last = Some(ready);
+        came
+    });
+    assert!(came, "{:?} instead of {origin:?}", last.map(|ready| ready.origin()));
+    last.unwrap()
+}
+
+fn run(ready: Ready, spec: Spec, cwd: &str) -> (Ended, String, String) {
+    finish(&mut ready.run(spec, c"/bin/sh", &text(cwd)).unwrap())
+}
+
+fn named(folder: &Path) -> &str {
+    folder.to_str().unwrap()
+}
+
+#[test]
+fn the_first_box_is_made_then_copied_and_then_one_waits() {
+    let yard = warm(0);
+    assert_eq!(yard.ready(closed("/bin/sh"), LIMITS).unwrap().origin(), Origin::Made);
+    drop(prepared(&yard, || closed("/bin/sh"), Origin::Copied));
+    let yard = warm(2);
+    assert_eq!(yard.ready(closed("/bin/sh"), LIMITS).unwrap().origin(), Origin::Made);
+    drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
+    assert!(within(Duration::from_secs(5), || yard.waiting() == 2));
+}
+
+#[test]
+fn a_cold_yard_makes_every_box() {
+    let yard = Yard::new(Warmth::Cold);
+    for _ in 0..3 {
+        let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+        assert_eq!(ready.origin(), Origin::Made);
+        assert_eq!(run(ready, shell("exit 4"), "/").0.status, Status::Code(4));
+    }
+}
+
+#[test]
+fn every_mechanism_is_seen_in_a_copy_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let jail = || covered(folder.path());
+    covered_project(folder.path());
+    for origin in [Origin::Copied, Origin::Waiting] {
+        let yard = warm(usize::from(origin == Origin::Waiting));
+        let ready = prepared(&yard, jail, origin);
+        let seen = ready.attested().unwrap();
+        assert_eq!((&seen.missing, seen.capabilities), (&Vec::new(), 0));
+        for mechanism in [
+            Mechanism::UserNamespace,
+            Mechanism::NetworkNamespace,
+            Mechanism::UtsNamespace,
+            Mechanism::ProtectedPaths,
+            Mechanism::HiddenPaths,
+            Mechanism::Landlock,
+            Mechanism::Filter,
+        ] {
+            assert!(seen.kept.contains(&mechanism), "{mechanism}: {seen:?}");
+        }
+    }
+}
+
+fn covered_project(folder: &Path) {
+    fs::create_dir(folder.join(".git")).unwrap();
+    fs::write(folder.join(".git/config"), "good\n").unwrap();
+    fs::write(folder.join("secret"), "secret\n").unwrap();
+}
+
+fn covered(folder: &Path) -> Jail {
+    let mut jail = project(folder);
+    let in_project = |name: &str| text(&format!("{}/{name}", named(folder)));
+    jail.root.as_mut().unwrap().extend([
+        Mount::Pin { target: in_project(".git") },
+        Mount::Hide { target: in_project("secret") },
+        Mount::Protect { target: in_project(".git/config") },
+    ]);
+    jail
+}
+
+/// The project lies beneath the box's private `/tmp`, so it is taken aside and put back.
+#[test]
+fn a_copy_writes_its_project_and_nothing_that_is_covered() {
+    let folder = tempfile::tempdir().unwrap();
+    covered_project(folder.path());
+    let line = "echo new > new; echo evil > .git/config; cat secret; mv .git g; id -u";
+    for spares in [0, 1] {
+        let yard = warm(spares);
+        let origin = if spares == 0 { Origin::Copied } else { Origin::Waiting };
+        let ready = prepared(&yard, || covered(folder.path()), origin);
+        let (_, out, err) = run(ready, shell(line), named(folder.path()));
+        assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "new\n");
+        assert_eq!(fs::read_to_string(folder.path().join(".git/config")).unwrap(), "good\n");
+        let uid = stockade_linux::Identity::of_caller().inner_uid;
+        assert_eq!(out, format!("{uid}\n"), "{err}");
+    }
+}
+
+#[test]
+fn boxes_of_one_template_share_no_memory_no_process_and_no_message() {
+    let yard = warm(2);
+    let write = "echo 1 > /tmp/x; echo 1 > /dev/shm/x; ipcmk -Q; sleep 1000";
+    let mut first = prepared(&yard, || closed("/bin/sh"), Origin::Waiting)
+        .run(shell(write), c"/bin/sh", c"/")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let look = "ls -A /tmp /dev/shm; ls -d /proc/[0-9]*; tail -n +2 /proc/sysvipc/msg; echo done";
+    let (_, out, _) = run(prepared(&yard, || closed("/bin/sh"), Origin::Waiting), shell(look), "/");
+    let expected = ["/dev/shm:", "", "/tmp:", "/proc/1", "/proc/2", "done"];
+    let seen: Vec<&str> = out.lines().filter(|line| !line.starts_with("/proc/3")).collect();
+    // `hidepid` hides the first process.
+    let seen: Vec<&str> = seen.into_iter().filter(|line| *line != "/proc/1").collect();
+    assert_eq!(seen, expected.into_iter().filter(|line| *line != "/proc/1").collect::<Vec<_>>());
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
+fn the_root_that_boxes_share_cannot_be_written() {
+    let yard = warm(0);
+    let line = "echo 1 > /x; echo 1 > /dev/x; mkdir /y; echo 1 > /etc/x; rm /dev/null; ls / /dev";
+    let before =
+        run(prepared(&yard, || closed("/bin/sh"), Origin::Copied), shell("ls / /dev"), "/");
+    let after = run(prepared(&yard, || closed("/bin/sh"), Origin::Copied), shell(line), "/");
+    assert_eq!(before.1, after.1);
+}
+
+#[test]
+fn another_description_gets_another_box() {
+    let folder = tempfile::tempdir().unwrap();
+    let yard = warm(1);
+    drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
+    let ready = yard.ready(project(folder.path()), LIMITS).unwrap();
+    assert_eq!(ready.origin(), Origin::Made);
+    assert_eq!(run(ready, shell("touch ok"), named(folder.path())).0.status, Status::Code(0));
+    drop(prepared(&yard, || project(folder.path()), Origin::Waiting));
+    let mut stamped = project(folder.path());
+    stamped.stamp = b"other".to_vec();
+    assert_eq!(yard.ready(stamped, LIMITS).unwrap().origin(), Origin::Made);
+    drop(prepared(&yard, || project(folder.path()), Origin::Waiting));
+    let limits = CgroupLimits { tasks_max: Some(99), ..LIMITS };
+    assert_eq!(yard.ready(project(folder.path()), limits).unwrap().origin(), Origin::Made);
+}
+
+/// A host program that renames another file over a protected one takes the mount away, in the
+/// template too.
+#[test]
+fn a_box_that_lost_a_mount_while_it_waited_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    covered_project(folder.path());
+    for origin in [Origin::Copied, Origin::Waiting] {
+        let yard = warm(usize::from(origin == Origin::Waiting));
+        drop(prepared(&yard, || covered(folder.path()), origin));
+        fs::write(folder.path().join("other"), "good\n").unwrap();
+        fs::rename(folder.path().join("other"), folder.path().join(".git/config")).unwrap();
+        let ready = yard.ready(covered(folder.path()), LIMITS).unwrap();
+        assert_eq!(ready.origin(), Origin::Made);
+        let (_, out, _) =
+            run(ready, shell("echo evil > .git/config || echo no"), named(folder.path()));
+        assert_eq!(out, "no\n");
+    }
+}
+
+#[test]
+fn a_box_that_was_killed_while_it_waited_is_not_used() {
+    let yard = warm(1);
+    drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
+    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
+    for pid in children_named("stockade-box") {
+        assert!(bare("kill").args(["-9", &pid]).status().unwrap().success());
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    assert_ne!(ready.origin(), Origin::Waiting);
+    assert_eq!(run(ready, shell("exit 3"), "/").0.status, Status::Code(3));
+}
+
+/// Processes with this name that this test's process started, however deep.
+fn children_named(name: &str) -> Vec<String> {
+    let own = std::process::id().to_string();
+    let field = |pid: &str, key: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        line.unwrap_or_default().to_owned()
+    };
+    let entries = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let descends = |pid: &String| {
+        let mut at = pid.clone();
+        while !matches!(at.as_str(), "" | "0" | "1") {
+            if at == own {
+                return true;
+            }
+            at = field(&at, "PPid:");
+        }
+        false
+    };
+    entries.filter(|pid| field(pid, "Name:") == name).filter(descends).collect()
+}
+
+#[test]
+fn nothing_is_left_of_a_copy_that_ends_or_is_killed_or_dropped() {
+    let yard = warm(1);
+    let next = || prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
+    let mark = Mark::new();
+    let line = "setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM; sleep 1000' &); exit 6";
+    let (ended, _, _) = run(next(), mark.on(shell(line)), "/");
+    assert_eq!((ended.status, mark.found()), (Status::Code(6), vec![]));
+    assert!(ended.leftovers >= 2, "{ended:?}");
+    let mut run = next().run(mark.on(shell("sleep 1000 & sleep 1000")), c"/bin/sh", c"/").unwrap();
+    mark.await_found(2);
+    run.kill().unwrap();
+    assert_eq!(run.wait().unwrap().status, Status::Signal(9));
+    assert_eq!(mark.found(), []);
+    let run = next().run(mark.on(shell("sleep 1000 & sleep 1000")), c"/bin/sh", c"/").unwrap();
+    mark.await_found(2);
+    drop(run);
+    assert!(within(Duration::from_secs(2), || mark.found().is_empty()));
+}
+
+#[test]
+fn a_box_outlives_its_yard_and_waiting_ones_do_not() {
+    let yard = warm(1);
+    let mark = Mark::new();
+    let ready = prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
+    let mut run = ready.run(mark.on(shell("sleep 0.2; exit 8")), c"/bin/sh", c"/").unwrap();
+    drop(yard);
+    assert_eq!(run.wait().unwrap().status, Status::Code(8));
+}
+
+#[test]
+fn a_waiting_box_takes_less_than_a_mebibyte() {
+    let yard = warm(1);
+    drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
+    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
+    let firsts = children_named("stockade-box");
+    assert!(!firsts.is_empty());
+    let resident = |pid: &str| -> u64 {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    for first in firsts {
+        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap();
+        let all: u64 = children.split_whitespace().map(resident).sum::<u64>() + resident(&first);
+        assert!(all <= 1024, "{all} KiB");
+    }
+}
