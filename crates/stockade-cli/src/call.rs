@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use stockade::call::Tool;
+use stockade::launch::Warmth;
 use stockade::{Report, Stockade, ToolCall};
 
 use crate::args::{Calls, Common};
@@ -17,12 +18,15 @@ use crate::{Answer, render, setup, wire};
 
 /// A longer line is no call that anyone means.
 const LINE_BYTES_MAX: u64 = 16 << 20;
+/// No more boxes wait than this, however many calls run at once.
+const SPARES_MAX: usize = 4;
 /// How far the calls may run ahead of the oldest that is not yet reported, for each job.
 const AHEAD_PER_JOB: usize = 16;
 
 /// Runs every call in a file.
 pub(crate) fn calls(calls: &Calls) -> Answer {
-    let stockade = setup::stockade(&calls.common, &[])?;
+    let spares = usize::from(calls.jobs).min(SPARES_MAX);
+    let stockade = setup::warm_stockade(&calls.common, &[], Warmth::Warm { spares })?;
     let reader = open(&calls.file)?;
     let jobs = usize::from(calls.jobs);
     let window = Window::new(jobs.saturating_mul(AHEAD_PER_JOB));

@@ -7,17 +7,28 @@ use stockade::confine::Network;
 use stockade::gate::Examiner;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::inspect::Root;
+use stockade::launch::Warmth;
 use stockade::policy::{LoadError, PolicyFiles};
 use stockade::stockade::{OpenError, default_journal};
 use stockade::{Policy, Stockade, ToolCall};
 
 use crate::args::{Common, Net};
 
-/// Opens all that a run needs.
+/// Opens all that one run needs: nothing is made for a next one.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
+    warm_stockade(common, only, Warmth::Cold)
+}
+
+/// Opens all that runs need, with this much made in advance.
+pub(crate) fn warm_stockade(
+    common: &Common,
+    only: &[String],
+    warmth: Warmth,
+) -> Result<Stockade, SetupError> {
     let policy = policy(common, only)?;
     let journal = journal(common.journal.as_deref())?;
-    Stockade::open(&common.root, policy, &journal).map_err(SetupError::Open)
+    let stockade = Stockade::open(&common.root, policy, &journal).map_err(SetupError::Open)?;
+    Ok(stockade.with_warmth(warmth))
 }
 
 /// Opens what a look needs, which leaves no trace.

@@ -8,7 +8,7 @@
 mod crew;
 mod mounts;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub(crate) use self::crew::Crew;
 use self::crew::Work;
@@ -25,7 +25,8 @@ use crate::template::Template;
 #[derive(Debug)]
 pub struct Yard {
     stock: Arc<Stock>,
-    crew: Option<Crew>,
+    warmth: Warmth,
+    crew: OnceLock<Option<Crew>>,
 }
 
 /// What a yard keeps for later calls.
@@ -60,25 +61,30 @@ struct Kept {
 }
 
 impl Yard {
-    /// A yard without boxes. Nothing is started yet but, for a warm one, a thread.
+    /// A yard without boxes. Nothing is started yet.
     pub fn new(warmth: Warmth) -> Self {
         let spares_wanted = match warmth {
             Warmth::Cold => 0,
             Warmth::Warm { spares } => spares,
         };
         let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
-        let crew = match warmth {
+        Self { stock, warmth, crew: OnceLock::new() }
+    }
+
+    /// The thread, for a warm yard, from the first box on.
+    fn crew(&self) -> Option<&Crew> {
+        let hire = || match self.warmth {
             Warmth::Cold => None,
-            Warmth::Warm { .. } => Crew::hire(Arc::clone(&stock)),
+            Warmth::Warm { .. } => Crew::hire(Arc::clone(&self.stock)),
         };
-        Self { stock, crew }
+        self.crew.get_or_init(hire).as_ref()
     }
 
     /// A box of this description with these limits for all its processes, made or found waiting, and
     /// looked at from outside. [`Jail::cgroup`], [`Jail::program`] and [`Jail::cwd`] are not used.
     pub fn ready(&self, jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-        let Some(crew) = &self.crew else {
+        let Some(crew) = self.crew() else {
             let mut ready = Ready::cold(&sheet, Outlook::of(&jail), Some(Cgroup::create(limits)))?;
             ready.look()?;
             return Ok(ready);
@@ -106,7 +112,7 @@ impl Yard {
 impl Drop for Yard {
     fn drop(&mut self) {
         drop(self.stock.empty());
-        if let Some(crew) = self.crew.take() {
+        if let Some(crew) = self.crew.take().flatten() {
             crew.dismiss();
         }
         // What the thread had in hand when it was told.

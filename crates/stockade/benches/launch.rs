@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use stockade::launch::Warmth;
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
@@ -26,12 +27,16 @@ fn main() {
         let journal = project.path().join(format!("{tier}.jsonl"));
         Stockade::open(project.path(), policy, &journal).unwrap()
     };
-    let (process, jail) = (open(Tier::Process), open(Tier::Jail));
+    let (process, jail) = (open(Tier::Process), open(Tier::Jail).with_warmth(Warmth::Cold));
+    let copied = open(Tier::Jail).with_warmth(Warmth::Warm { spares: 0 });
+    let waiting = open(Tier::Jail).with_warmth(Warmth::Warm { spares: 2 });
     let run = |stockade: &Stockade| assert!(stockade.run(ToolCall::exec(["/bin/true"])).ok());
     let mut rows: Vec<(String, Box<dyn FnMut()>)> = vec![
         ("bare spawn of `/bin/true`".to_owned(), Box::new(|| bare(&mut Command::new("/bin/true")))),
         ("`Stockade::run`, process tier".to_owned(), Box::new(move || run(&process))),
         ("`Stockade::run`, jail".to_owned(), Box::new(move || run(&jail))),
+        ("`Stockade::run`, jail, copied".to_owned(), Box::new(move || run(&copied))),
+        ("`Stockade::run`, jail, waiting".to_owned(), Box::new(move || run(&waiting))),
     ];
     let binary = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/stockade");
     for tier in ["process", "jail"] {
@@ -58,7 +63,7 @@ fn main() {
     }
     let small = measure(&mut rows);
     let ballast = vec![1_u8; BALLAST_BYTES];
-    let large = measure(&mut rows[..3]);
+    let large = measure(&mut rows[..5]);
     assert_eq!(ballast.len(), BALLAST_BYTES);
     let mut table =
         String::from("| launch | median, ms | p99, ms | bare = 1 |\n|---|---:|---:|---:|\n");

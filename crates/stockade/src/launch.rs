@@ -12,29 +12,31 @@ mod watch;
 pub use doctor::{Diagnosis, diagnose};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
+pub use stockade_linux::{Warmth, Yard};
 
 use crate::outcome::{Failure, Outcome};
 use crate::plan::{Plan, not_in_this_version};
 use crate::tier::Tier;
 
-/// Starts what was planned. A plan is all it takes, and all it accepts:
+/// Starts what was planned, in a box of the yard if it is one. A plan is all it takes, and all it
+/// accepts:
 ///
 /// ```
 /// use stockade::{launch, outcome::Failure, plan::Plan};
-/// fn start(plan: Plan) -> Result<launch::Running, Failure> {
-///     launch::start(plan)
+/// fn start(plan: Plan, yard: &launch::Yard) -> Result<launch::Running, Failure> {
+///     launch::start(plan, yard)
 /// }
 /// ```
 ///
 /// ```compile_fail,E0308
 /// use stockade::{call::ToolCall, launch, outcome::Failure};
-/// fn start(plan: ToolCall) -> Result<launch::Running, Failure> {
-///     launch::start(plan)
+/// fn start(plan: ToolCall, yard: &launch::Yard) -> Result<launch::Running, Failure> {
+///     launch::start(plan, yard)
 /// }
 /// ```
-pub fn start(plan: Plan) -> Result<Running, Failure> {
+pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
     let held = match plan.tier() {
-        Tier::Jail => jail::start(plan),
+        Tier::Jail => jail::start(plan, yard),
         Tier::Process => process::start(plan),
         // No such plan can be made; if one ever is, it must not run in a weaker tier.
         tier @ (Tier::Inline | Tier::Container | Tier::Gvisor | Tier::Microvm | Tier::Cluster) => {

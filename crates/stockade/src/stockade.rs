@@ -8,16 +8,20 @@ use crate::gate::{Examiner, Gate, Permit, Verdict};
 use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
-use crate::launch;
+use crate::launch::{self, Warmth, Yard};
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::report::{Asked, Body, Report};
 
+/// How many boxes wait for a call, unless told.
+const SPARES: usize = 1;
+
 /// Runs the calls of one project by one policy, and writes them into one journal.
 #[derive(Debug)]
 pub struct Stockade {
     gate: Gate,
+    yard: Yard,
 }
 
 impl Stockade {
@@ -26,7 +30,16 @@ impl Stockade {
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
-        Ok(Self { gate: Gate::new(Examiner::new(root, policy), journal) })
+        let gate = Gate::new(Examiner::new(root, policy), journal);
+        Ok(Self { gate, yard: Yard::new(Warmth::Warm { spares: SPARES }) })
+    }
+
+    /// The same, with as much made in advance as this says. Unless told, a template and one box
+    /// wait after the first call in a box, so that later ones are quicker.
+    #[must_use]
+    pub fn with_warmth(mut self, warmth: Warmth) -> Self {
+        self.yard = Yard::new(warmth);
+        self
     }
 
     /// Judges a call, and runs it if it may.
@@ -61,7 +74,8 @@ impl Stockade {
         let entry = permit.entry();
         let call = permit.call().to_string();
         let result =
-            Plan::new(permit, launch::probe()).and_then(launch::start).map(launch::Running::wait);
+            Plan::new(permit, launch::probe()).and_then(|plan| launch::start(plan, &self.yard));
+        let result = result.map(launch::Running::wait);
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
             Err(failure) => Event::Failure(record::Failure {

@@ -8,8 +8,8 @@ use std::ffi::OsStr;
 use std::time::Instant;
 
 use stockade_linux::{
-    Cgroup, CgroupLimits, Controller, Filter, Jail, Network as BoxNetwork, Sockets, Spec,
-    StartError, Stdin, Tracing,
+    CgroupLimits, Controller, Filter, Jail, Network as BoxNetwork, Sockets, Spec, StartError,
+    Stdin, Tracing, Yard,
 };
 
 pub(super) use self::cover::{Covered, lose_replaced};
@@ -26,27 +26,37 @@ use crate::plan::Plan;
 use crate::tier::{Description, Step};
 
 /// Does the steps of the plan, in their order.
-pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
+pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
     let (prepared, description) = plan.into_parts();
     let Description { steps, mut enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
-    let mut jail = Jail::new(&c_path(&cleared.program_path)?, &c_path(&cleared.cwd_path)?);
+    let (program, cwd) = (c_path(&cleared.program_path)?, c_path(&cleared.cwd_path)?);
+    let mut jail = Jail::new(&program, &cwd);
     let cover = cover::look(&confinement.files)?;
+    // A box that waits covers the files that were there when it was made.
+    jail.stamp = cover.stamp();
     let absent = absent::watched(&cover.absent)?;
     let mounts = mounts(&confinement.files, &cover.present)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     jail.root = Some(mounts);
     (jail.network, jail.filter) = network(confinement.network);
-    let cgroup = Cgroup::create(tree_limits(&confinement.limits));
-    settle(&mut enforcement, &cgroup, &confinement)?;
+    jail.processes_max = confinement.limits.processes;
+    let ready = yard.ready(jail, tree_limits(&confinement.limits)).map_err(not_boxed)?;
+    if let Some(seen) = ready.attested() {
+        if !seen.missing.is_empty() {
+            return Err(incomplete(&seen.missing));
+        }
+        credit(&mut enforcement, seen);
+    }
+    settle(&mut enforcement, ready.cgroup(), &confinement)?;
+    cover::admit_weaknesses(&mut enforcement, &cover.present);
     let mut rlimits = rlimits(&confinement)?;
     // The box's user namespace has a count of its own, so that this holds for the box alone.
     rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
-    if cgroup.kept().contains(&Controller::Memory) {
+    if ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory)) {
         // The tree's memory is bounded, and some programs reserve far more than they use.
         rlimits.address_space_bytes = None;
     }
-    jail.cgroup = Some(cgroup);
     let spec = Spec {
         program: cleared.program,
         script: cleared.script,
@@ -59,16 +69,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         signal_scope: None,
     };
     let started = Instant::now();
-    let mut missing = Vec::new();
-    let running = stockade_linux::start_jailed_if(spec, jail, |seen| {
-        missing.clone_from(&seen.missing);
-        seen.missing.is_empty()
-    })
-    .map_err(|error| if missing.is_empty() { not_boxed(error) } else { incomplete(&missing) })?;
-    if let Some(seen) = running.attested() {
-        credit(&mut enforcement, seen);
-    }
-    cover::admit_weaknesses(&mut enforcement, &cover.present);
+    let running = ready.run(spec, &program, &cwd).map_err(not_boxed)?;
     Ok(Held {
         running,
         scratch: None,

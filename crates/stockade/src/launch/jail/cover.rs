@@ -2,6 +2,7 @@
 //! still the same files when it has ended.
 
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,19 @@ pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
         }
     }
     Ok(cover)
+}
+
+impl Cover {
+    /// Which files are covered, and how: the same for the same ones only.
+    pub(super) fn stamp(&self) -> Vec<u8> {
+        let mut stamp = Vec::new();
+        for Covered { path, guarantee, identity: (device, inode), .. } in &self.present {
+            stamp.extend_from_slice(path.as_os_str().as_bytes());
+            stamp.extend([0, u8::from(*guarantee == Guarantee::Reads)]);
+            stamp.extend([device, inode].into_iter().flat_map(|number| number.to_ne_bytes()));
+        }
+        stamp
+    }
 }
 
 impl Covered {

@@ -70,18 +70,19 @@ pub(super) fn incomplete(missing: &[Mechanism]) -> Failure {
 /// Says what the cgroups keep, which only their making shows.
 pub(super) fn settle(
     enforcement: &mut [Enforced],
-    cgroup: &Cgroup,
+    cgroup: Option<&Cgroup>,
     confinement: &Confinement,
 ) -> Result<(), Failure> {
     let Some(line) = enforcement.iter_mut().find(|one| one.guarantee == Guarantee::TreeLimits)
     else {
         return Ok(());
     };
-    if cgroup.missing().is_empty() {
+    let missing = cgroup.map(Cgroup::missing).unwrap_or_default();
+    if missing.is_empty() {
         *line = Enforced::full(Guarantee::TreeLimits, &["cgroup", "keeper-count"]);
     } else {
-        let missing = |(one, errno): &(Controller, Errno)| format!("no cgroup for {one}: {errno}");
-        let missing: Vec<String> = cgroup.missing().iter().map(missing).collect();
+        let told = |(one, errno): &(Controller, Errno)| format!("no cgroup for {one}: {errno}");
+        let missing: Vec<String> = missing.iter().map(told).collect();
         let why = line.note.take().unwrap_or_default();
         line.note = Some(format!("{why} ({})", missing.join("; ")));
     }
