@@ -9,6 +9,7 @@ mod look;
 use rustix::process::Pid;
 
 pub(crate) use self::expect::Expected;
+pub(crate) use self::look::Surroundings;
 use crate::keeper::mechanism::Mechanism;
 
 /// What was seen of a box, beside what was asked for.
@@ -49,11 +50,16 @@ pub(crate) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Me
     look::lost(expected, first)
 }
 
-/// Looks at a box whose program waits. Landlock's word is that of the box's own test.
+/// Looks at what is around a program that is not yet ready.
+pub(crate) fn look_around(expected: &Expected, first: Pid) -> rustix::io::Result<Surroundings> {
+    look::around(expected, first)
+}
+
+/// Looks at a program that waits. Landlock's word is that of the box's own test.
 pub(crate) fn look(
     expected: &Expected,
-    first: Pid,
+    around: Surroundings,
     landlock: bool,
 ) -> rustix::io::Result<Attested> {
-    look::at(expected, first, landlock)
+    look::at(expected, around, landlock)
 }

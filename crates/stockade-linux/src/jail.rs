@@ -1,5 +1,6 @@
 //! A box, described: what the program gets to see and what it may still do.
 
+pub(crate) mod key;
 pub(crate) mod pack;
 
 use std::ffi::{CStr, CString};

@@ -171,7 +171,7 @@ impl Mount {
         Ok(all)
     }
 
-    fn target(&self) -> &CStr {
+    pub(crate) fn target(&self) -> &CStr {
         match self {
             Self::Bind { target, .. }
             | Self::Memory { target, .. }

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::attest::{self, Attested, Expected};
+use crate::attest::{self, Attested, Expected, Surroundings};
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
-use crate::jail::Jail;
 use crate::jail::pack::{Fittings, Sheet};
+use crate::jail::{Attest, Jail};
 use crate::keeper;
 use crate::keeper::boxed::gate;
 use crate::keeper::mechanism::Mechanism;
@@ -21,7 +21,7 @@ use crate::remains::{First, Remains};
 use crate::request;
 use crate::running::Running;
 use crate::start::{At, Spec, StartError, open_streams, supervisor};
-use crate::yard::Crew;
+use crate::yard::Duty;
 
 /// A box that waits for its program. Dropping it ends it.
 #[derive(Debug)]
@@ -32,13 +32,12 @@ pub struct Ready {
     line: Line,
     pid: Pid,
     pidfd: OwnedFd,
-    landlock: bool,
     owner: Option<(u32, u32)>,
     expected: Expected,
     attested: Option<Attested>,
     origin: Origin,
     remains: Remains,
-    crew: Option<Crew>,
+    duty: Option<Duty>,
 }
 
 /// How a box came to be.
@@ -59,12 +58,14 @@ pub(crate) struct Outlook {
     pub(crate) expected: Expected,
     /// Whom its streams must belong to.
     pub(crate) owner: Option<(u32, u32)>,
+    /// Whether it is looked at.
+    pub(crate) attest: Attest,
 }
 
 impl Outlook {
     /// What is known of a box from its description.
     pub(crate) fn of(jail: &Jail) -> Self {
-        Self { expected: Expected::of(jail), owner: jail.user_to_take_on() }
+        Self { expected: Expected::of(jail), owner: jail.user_to_take_on(), attest: jail.attest }
     }
 }
 
@@ -98,6 +99,13 @@ impl Ready {
     ) -> Result<Self, StartError> {
         let (pid, pidfd) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd.try_clone().at(Step::HearKeeper)?));
+        let Outlook { expected, owner, attest } = outlook;
+        let expected = expected.with_cgroup(remains.cgroup.as_ref());
+        // The surroundings are there; the program's process puts its locks on meanwhile.
+        let around = match attest {
+            Attest::BeforeExecution => pid.map(|pid| attest::look_around(&expected, pid)),
+            Attest::No => None,
+        };
         let landlock = match gate.hear_as(Failure::default(), Patience::Endless) {
             Ok(Heard::Message(said, _)) => match said.step {
                 gate::READY => false,
@@ -111,27 +119,21 @@ impl Ready {
             }
             Err(errno) => return Err(StartError { step: Step::HearFirst, errno }),
         };
-        let Outlook { expected, owner } = outlook;
-        let expected = expected.with_cgroup(remains.cgroup.as_ref());
+        let pid = pid.ok_or(StartError { step: Step::HearFirst, errno: Errno::SRCH })?;
+        let look = |around: Surroundings| attest::look(&expected, around, landlock);
+        let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest)?;
         Ok(Self {
             gate,
             line,
             pid,
             pidfd,
-            landlock,
             owner,
             expected,
-            attested: None,
+            attested,
             origin: Origin::Made,
             remains,
-            crew: None,
+            duty: None,
         })
-    }
-
-    /// Looks at the box from outside.
-    pub(crate) fn look(&mut self) -> Result<&Attested, StartError> {
-        let seen = attest::look(&self.expected, self.pid, self.landlock).at(Step::Attest)?;
-        Ok(self.attested.insert(seen))
     }
 
     /// The same box, that came to be in this way.
@@ -140,14 +142,19 @@ impl Ready {
         self
     }
 
+    /// The id of the box's first process, for reading `/proc`.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
     /// How it came to be.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
     /// The same box, whose remains others will see to.
-    pub(crate) fn with_crew(mut self, crew: Crew) -> Self {
-        self.crew = Some(crew);
+    pub(crate) fn on_duty(mut self, duty: Duty) -> Self {
+        self.duty = Some(duty);
         self
     }
 
@@ -186,8 +193,9 @@ impl Ready {
         // would never be seen.
         drop((theirs, spec));
         hear_executed(&self.gate)?;
-        let Self { line, pid, pidfd, expected, attested, remains, crew, .. } = self;
-        Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, crew))
+        self.line.order_count().at(Step::SendRequest)?;
+        let Self { line, pid, pidfd, expected, attested, remains, duty, .. } = self;
+        Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
     }
 }
 
@@ -207,20 +215,22 @@ pub(crate) fn order_keeper(
     Ok(Remains { control: Some(control), keeper: Some(keeper), ..Remains::default() })
 }
 
-/// Waits until there is a first process: its id and pidfd, or the step that failed.
-pub(crate) fn hear_first(line: &Line, remains: &mut Remains) -> Result<(Pid, OwnedFd), StartError> {
+/// Waits until there is a first process: its id, unless it is gone already, and its pidfd; or the step
+/// that failed.
+pub(crate) fn hear_first(
+    line: &Line,
+    remains: &mut Remains,
+) -> Result<(Option<Pid>, OwnedFd), StartError> {
     match line.hear(Patience::Endless).at(Step::HearKeeper)? {
         Heard::Message(Report { kind: kind::FORKED, .. }, Some(pidfd)) => {
-            // It may be gone already, and tells why.
-            let pid = process_of(&pidfd).map_err(|_gone| hear_failure(line, Step::HearKeeper))?;
-            Ok((pid, pidfd))
+            Ok((process_of(&pidfd).ok(), pidfd))
         }
         Heard::Message(report, _) => Err(failed(report.step, report.errno)),
         Heard::Nothing => Err(StartError { step: Step::HearKeeper, errno: Errno::PROTO }),
         // A keeper that did not get as far as to make one tells so itself.
         Heard::Closed => Err(match remains.control.take() {
-            Some(control) => hear_failure(&control, Step::HearKeeper),
-            None => StartError { step: Step::HearKeeper, errno: Errno::PIPE },
+            Some(control) => hear_failure(&control, Step::HearFirst),
+            None => StartError { step: Step::HearFirst, errno: Errno::PIPE },
         }),
     }
 }
@@ -238,17 +248,10 @@ fn hear_failure(line: &Line, silence: Step) -> StartError {
 
 /// Waits until the program is executed, or for the step that failed.
 fn hear_executed(gate: &Line) -> Result<(), StartError> {
-    let mut is_executing = false;
-    loop {
-        match gate.hear_as(Failure::default(), Patience::Endless).at(Step::HearFirst)? {
-            Heard::Message(said, _) if said.step == gate::EXECUTING => is_executing = true,
-            Heard::Message(said, _) => return Err(failed(said.step, said.errno)),
-            // Executed; or killed in the act, which the first process tells.
-            Heard::Closed if is_executing => return Ok(()),
-            Heard::Closed | Heard::Nothing => {
-                return Err(StartError { step: Step::HearFirst, errno: Errno::PIPE });
-            }
-        }
+    match gate.hear_as(Failure::default(), Patience::Endless).at(Step::HearFirst)? {
+        Heard::Message(said, _) => Err(failed(said.step, said.errno)),
+        // Executed; or killed in the act, which the first process tells.
+        Heard::Closed | Heard::Nothing => Ok(()),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::keeper::mechanism::Mechanism;
 use crate::keeper::wire::{Report, cause, kind};
 use crate::remains::Remains;
 use crate::start::OurStreams;
-use crate::yard::Crew;
+use crate::yard::Duty;
 
 /// A program that runs. Dropping it kills the whole tree and waits until it is gone.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Running {
     attested: Option<Attested>,
     expected: Option<Expected>,
     remains: Remains,
-    crew: Option<Crew>,
+    duty: Option<Duty>,
 }
 
 /// How a run ended. Nothing of it is left, survivors apart.
@@ -98,7 +98,7 @@ impl Running {
             attested: None,
             expected: None,
             remains,
-            crew: None,
+            duty: None,
         }
     }
 
@@ -107,9 +107,9 @@ impl Running {
         mut self,
         expected: Expected,
         attested: Option<Attested>,
-        crew: Option<Crew>,
+        duty: Option<Duty>,
     ) -> Self {
-        (self.expected, self.attested, self.crew) = (Some(expected), attested, crew);
+        (self.expected, self.attested, self.duty) = (Some(expected), attested, duty);
         self
     }
 
@@ -222,8 +222,8 @@ impl Drop for Running {
         if self.result.is_none() {
             self.end(PATIENCE);
         }
-        if let Some(crew) = self.crew.take() {
-            crew.see_to(std::mem::take(&mut self.remains));
+        if let Some(duty) = self.duty.take() {
+            duty.see_to(std::mem::take(&mut self.remains));
         }
     }
 }

@@ -131,8 +131,8 @@ fn launch_boxed(
     jail.processes_max = spec.processes_max;
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-    let mut ready = Ready::cold(&sheet, Outlook::of(&jail), cgroup)?;
-    if jail.attest == Attest::BeforeExecution && !judge(ready.look()?) {
+    let ready = Ready::cold(&sheet, Outlook::of(&jail), cgroup)?;
+    if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
     ready.run(spec, &jail.program, &jail.cwd)
@@ -265,7 +265,8 @@ fn attest(
         Heard::Nothing | Heard::Closed => return Ok(None),
     };
     let landlock = said.step == gate::READY_LANDLOCKED;
-    let attested = attest::look(expected, program, landlock).at(Step::Attest)?;
+    let around = attest::look_around(expected, program).at(Step::Attest)?;
+    let attested = attest::look(expected, around, landlock).at(Step::Attest)?;
     if !judge(&attested) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }

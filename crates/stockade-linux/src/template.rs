@@ -3,14 +3,11 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rustix::io::Errno;
-
 use crate::cgroup::Cgroup;
-use crate::control::{Heard, Line, Patience};
+use crate::control::Line;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
-use crate::keeper::wire::kind;
 use crate::ready::{Outlook, Ready, hear_first, order_keeper};
 use crate::remains::{First, Remains};
 use crate::start::{At, StartError, supervisor};
@@ -42,15 +39,6 @@ impl Template {
         drop(far);
         let (_, pidfd) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd));
-        match line.hear(Patience::Endless).at(Step::HearFirst)? {
-            Heard::Message(report, _) if report.kind == kind::STARTED => {}
-            Heard::Message(report, _) => {
-                return Err(crate::ready::failed(report.step, report.errno));
-            }
-            Heard::Nothing | Heard::Closed => {
-                return Err(StartError { step: Step::HearFirst, errno: Errno::PIPE });
-            }
-        }
         Ok(Some(Self { line, copy, outlook, _remains: remains }))
     }
 

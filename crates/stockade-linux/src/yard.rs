@@ -10,12 +10,12 @@ mod mounts;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub(crate) use self::crew::Crew;
-use self::crew::Work;
+pub(crate) use self::crew::Duty;
+use self::crew::{Crew, Work};
 use self::mounts::MountWatch;
 use crate::cgroup::{Cgroup, CgroupLimits};
-use crate::jail::Jail;
-use crate::jail::pack;
+use crate::jail::key::Key;
+use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::ready::{Origin, Outlook, Ready};
 use crate::start::{At, StartError};
@@ -41,6 +41,9 @@ pub enum Warmth {
     },
 }
 
+/// How many cgroups are made in advance.
+const CGROUPS_WANTED: usize = 2;
+
 /// What is kept, shared with the thread that sees to it.
 #[derive(Debug)]
 struct Stock {
@@ -51,10 +54,12 @@ struct Stock {
 /// All of one description, or nothing.
 #[derive(Debug, Default)]
 struct Kept {
-    key: Vec<u8>,
+    key: Key,
     limits: CgroupLimits,
     template: Option<Arc<Template>>,
     spares: Vec<Ready>,
+    /// Cgroups for the next copies, which take longer to make than to use.
+    cgroups: Vec<Cgroup>,
     mounts: Option<MountWatch>,
     /// Whether the template is being made, or cannot be.
     is_begun: bool,
@@ -81,26 +86,20 @@ impl Yard {
     }
 
     /// A box of this description with these limits for all its processes, made or found waiting, and
-    /// looked at from outside. [`Jail::cgroup`], [`Jail::program`] and [`Jail::cwd`] are not used.
-    pub fn ready(&self, jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
-        let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-        let Some(crew) = self.crew() else {
-            let mut ready = Ready::cold(&sheet, Outlook::of(&jail), Some(Cgroup::create(limits)))?;
-            ready.look()?;
-            return Ok(ready);
-        };
-        if let Some(ready) = self.stock.take(&sheet.key, limits, crew) {
-            crew.put(Work::Refill);
-            return Ok(ready.with_crew(crew.clone()));
+    /// looked at from outside. [`Jail::cgroup`], [`Jail::program`], [`Jail::cwd`] and
+    /// [`Jail::attest`] are not used.
+    pub fn ready(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+        jail.attest = Attest::BeforeExecution;
+        let Some(crew) = self.crew() else { return make(&jail, limits) };
+        let key = Key::of(&jail).at(Step::PrepareBox)?;
+        if let Some(ready) = self.stock.take(&key, limits, crew) {
+            return Ok(ready.on_duty(crew.duty()));
         }
-        let mut ready = Ready::cold(&sheet, Outlook::of(&jail), Some(Cgroup::create(limits)))?;
-        ready.look()?;
-        let key = sheet.key.clone();
-        drop(sheet);
+        let ready = make(&jail, limits)?;
         if self.stock.begin(key, limits) {
             crew.put(Work::Prepare(Box::new(jail)));
         }
-        Ok(ready.with_crew(crew.clone()))
+        Ok(ready.on_duty(crew.duty()))
     }
 
     /// How many boxes wait.
@@ -132,17 +131,19 @@ impl Stock {
     }
 
     /// A box that waits, or a copy; none if there is nothing of this description.
-    fn take(&self, key: &[u8], limits: CgroupLimits, crew: &Crew) -> Option<Ready> {
-        let (spare, template) = {
+    fn take(&self, key: &Key, limits: CgroupLimits, crew: &Crew) -> Option<Ready> {
+        let (spare, template, cgroup) = {
             let mut kept = self.lock();
             let is_stale = kept.mounts.as_ref().is_some_and(MountWatch::saw_change);
-            if is_stale || kept.key != key || kept.limits != limits {
+            if is_stale || kept.key != *key || kept.limits != limits {
                 let old = std::mem::take(&mut *kept);
                 drop(kept);
                 crew.put(Work::Forget(Box::new(old)));
                 return None;
             }
-            (kept.spares.pop(), kept.template.clone())
+            let spare = kept.spares.pop();
+            let cgroup = if spare.is_none() { kept.cgroups.pop() } else { None };
+            (spare, kept.template.clone(), cgroup)
         };
         if let Some(spare) = spare {
             // The host may have undone a mount while it waited, or somebody killed it.
@@ -150,9 +151,13 @@ impl Stock {
                 return Some(spare.by(Origin::Waiting));
             }
             drop(spare);
-        } else if let Some(ready) = template.and_then(|template| copy(&template, limits)) {
-            return Some(ready.by(Origin::Copied));
-        } else if self.lock().template.is_none() {
+        } else if let Some(template) = template {
+            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
+            let copied = copy(&template, cgroup).map(|ready| ready.by(Origin::Copied));
+            if copied.is_some() {
+                return copied;
+            }
+        } else {
             // It is still being made, or cannot be.
             return None;
         }
@@ -162,7 +167,7 @@ impl Stock {
     }
 
     /// Notes that this description is the one to keep; false if it is known.
-    fn begin(&self, key: Vec<u8>, limits: CgroupLimits) -> bool {
+    fn begin(&self, key: Key, limits: CgroupLimits) -> bool {
         let mut kept = self.lock();
         if kept.is_begun && kept.key == key && kept.limits == limits {
             return false;
@@ -176,7 +181,7 @@ impl Stock {
 
     /// Makes the template, unless another description is wanted by now.
     fn prepare(&self, jail: &Jail) {
-        let Ok(key) = pack::pack(jail).map(|sheet| sheet.key) else { return };
+        let Ok(key) = Key::of(jail) else { return };
         // A description that cannot be copied is made from nothing each time.
         let Ok(Some(template)) = Template::make(jail, Outlook::of(jail)) else { return };
         let template = Arc::new(template);
@@ -189,29 +194,42 @@ impl Stock {
     /// Makes boxes until enough wait.
     fn refill(&self) {
         loop {
-            let (template, limits) = {
+            let (template, limits, lacks_spare) = {
                 let kept = self.lock();
                 let Some(template) = &kept.template else { return };
-                if kept.spares.len() >= self.spares_wanted {
+                let lacks_spare = kept.spares.len() < self.spares_wanted;
+                if !lacks_spare && kept.cgroups.len() >= CGROUPS_WANTED {
                     return;
                 }
-                (Arc::clone(template), kept.limits)
+                (Arc::clone(template), kept.limits, lacks_spare)
             };
-            let Some(ready) = copy(&template, limits) else { return };
+            let cgroup = Cgroup::create(limits);
+            let (spare, cgroup) =
+                if lacks_spare { (copy(&template, cgroup), None) } else { (None, Some(cgroup)) };
+            if lacks_spare && spare.is_none() {
+                return;
+            }
             let mut kept = self.lock();
-            let is_same = kept.template.as_ref().is_some_and(|now| Arc::ptr_eq(now, &template));
-            if !is_same {
+            if kept.template.as_ref().is_some_and(|now| Arc::ptr_eq(now, &template)) {
+                kept.spares.extend(spare);
+                kept.cgroups.extend(cgroup);
+            } else {
+                // What was made for another description goes once nobody waits for the lock.
                 drop(kept);
                 return;
             }
-            kept.spares.push(ready);
         }
     }
 }
 
+/// A box made from nothing.
+fn make(jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+    let sheet = pack::pack(jail).at(Step::PrepareBox)?;
+    Ready::cold(&sheet, Outlook::of(jail), Some(Cgroup::create(limits)))
+}
+
 /// A copy that has all that was asked for.
-fn copy(template: &Arc<Template>, limits: CgroupLimits) -> Option<Ready> {
-    let mut ready = template.copy(Some(Cgroup::create(limits))).ok()?;
-    let is_whole = ready.look().is_ok_and(|seen| seen.missing.is_empty());
-    is_whole.then_some(ready)
+fn copy(template: &Arc<Template>, cgroup: Cgroup) -> Option<Ready> {
+    let ready = template.copy(Some(cgroup)).ok()?;
+    ready.attested().is_some_and(|seen| seen.missing.is_empty()).then_some(ready)
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -10,21 +12,64 @@ use super::expect::Expected;
 use super::{Attested, SeenMount};
 use crate::keeper::mechanism::Mechanism;
 
-/// Looks at the only child of the box's first process.
-pub(super) fn at(expected: &Expected, first: Pid, landlock: bool) -> rustix::io::Result<Attested> {
+/// What is around a program from the moment that its process is there.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    process: String,
+    namespaces: Vec<Mechanism>,
+    mounts: Vec<SeenMount>,
+    cgroups: Vec<String>,
+}
+
+/// Looks at what is around the program: the only child of the box's first process.
+pub(super) fn around(expected: &Expected, first: Pid) -> rustix::io::Result<Surroundings> {
     let program = if expected.has_namespaces { only_child(first)? } else { number(first) };
     let process = format!("/proc/{program}");
+    let has_its_own = |(mechanism, kind): &(Mechanism, &str)| {
+        expected.asked.contains(mechanism) && is_own(&process, kind)
+    };
+    let namespaces = NAMESPACES.into_iter().filter(has_its_own);
+    Ok(Surroundings {
+        namespaces: namespaces.map(|(mechanism, _)| mechanism).collect(),
+        mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
+        cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
+        process,
+    })
+}
+
+const NAMESPACES: [(Mechanism, &str); 7] = [
+    (Mechanism::UserNamespace, "user"),
+    (Mechanism::MountNamespace, "mnt"),
+    (Mechanism::PidNamespace, "pid"),
+    (Mechanism::IpcNamespace, "ipc"),
+    (Mechanism::UtsNamespace, "uts"),
+    (Mechanism::CgroupNamespace, "cgroup"),
+    (Mechanism::NetworkNamespace, "net"),
+];
+
+/// Looks at the program's process itself, which waits with all its locks on.
+pub(super) fn at(
+    expected: &Expected,
+    around: Surroundings,
+    landlock: bool,
+) -> rustix::io::Result<Attested> {
+    let Surroundings { process, namespaces, mounts, cgroups } = around;
     let status = Status::parse(&read(&format!("{process}/status"))?).ok_or(Errno::PROTO)?;
     let mut attested = Attested {
         uid: status.uid,
         capabilities: status.capabilities,
         filters: status.filters,
-        mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
-        cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
+        mounts,
+        cgroups,
         ..Attested::default()
     };
     for mechanism in &expected.asked {
-        let list = match sees(*mechanism, expected, &attested, &status, &process, landlock) {
+        let sees = if NAMESPACES.iter().any(|(namespace, _)| namespace == mechanism) {
+            Some(namespaces.contains(mechanism))
+        } else {
+            sees(*mechanism, expected, &attested, &status, landlock)
+        };
+        let list = match sees {
             Some(true) => &mut attested.kept,
             Some(false) => &mut attested.missing,
             None => &mut attested.unseen,
@@ -81,17 +126,9 @@ fn sees(
     expected: &Expected,
     attested: &Attested,
     status: &Status,
-    process: &str,
     landlock: bool,
 ) -> Option<bool> {
     Some(match mechanism {
-        Mechanism::UserNamespace => is_own(process, "user"),
-        Mechanism::MountNamespace => is_own(process, "mnt"),
-        Mechanism::PidNamespace => is_own(process, "pid"),
-        Mechanism::IpcNamespace => is_own(process, "ipc"),
-        Mechanism::UtsNamespace => is_own(process, "uts"),
-        Mechanism::CgroupNamespace => is_own(process, "cgroup"),
-        Mechanism::NetworkNamespace => is_own(process, "net"),
         Mechanism::OtherUser => status.uid == expected.uid && status.uid != 0,
         Mechanism::Root
         | Mechanism::ReadOnlyBinds
@@ -108,6 +145,14 @@ fn sees(
             .all(|name| attested.cgroups.iter().any(|line| line.rsplit('/').next() == Some(name))),
         Mechanism::Landlock if expected.tests_landlock => landlock,
         Mechanism::Landlock | Mechanism::NoNesting => return None,
+        // They were looked at before.
+        Mechanism::UserNamespace
+        | Mechanism::MountNamespace
+        | Mechanism::PidNamespace
+        | Mechanism::IpcNamespace
+        | Mechanism::UtsNamespace
+        | Mechanism::CgroupNamespace
+        | Mechanism::NetworkNamespace => return None,
     })
 }
 
@@ -169,7 +214,17 @@ impl Status {
     }
 }
 
+/// Reads a small file of `/proc` in as few calls as it takes.
 fn read(path: &str) -> rustix::io::Result<String> {
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    text.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    const ROOM: usize = 16 << 10;
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = Vec::new();
+    loop {
+        bytes.reserve(ROOM);
+        match rustix::io::read(&file, spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
 }

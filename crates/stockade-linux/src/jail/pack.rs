@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, StatxFlags, stat, statx};
+use rustix::fs::{FileType, stat};
 use rustix::io::Errno;
 
 #[cfg(feature = "sabotage")]
@@ -13,7 +13,7 @@ use super::{Form, Jail, Nesting, Network};
 use crate::blob::Blob;
 use crate::cgroup::Cgroup;
 use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Plan, Rule, new, option};
-use crate::keeper::wire::{Plain, UNLIMITED};
+use crate::keeper::wire::UNLIMITED;
 use crate::landlock::{self, Landlock};
 use crate::mounts;
 use crate::request::sealed;
@@ -25,8 +25,6 @@ pub(crate) struct Sheet<'a> {
     memory: OwnedFd,
     landlock: bool,
     sources: Vec<BorrowedFd<'a>>,
-    /// Two descriptions with the same key make the same box.
-    pub(crate) key: Vec<u8>,
 }
 
 /// What one box alone has.
@@ -188,23 +186,8 @@ fn finish<'a>(
     break_on_purpose(jail, &mut plan);
     let bytes = blob.finish();
     plan.len = length(&bytes);
-    let mut key = plan.bytes().to_vec();
-    key.extend_from_slice(&bytes);
-    for source in &sources {
-        key.extend(identity_of(*source)?.into_iter().flat_map(u64::to_ne_bytes));
-    }
-    key.extend_from_slice(&jail.stamp);
     let landlock = jail.landlock.is_some();
-    Ok(Sheet { plan, memory: sealed(&bytes)?, landlock, sources, key })
-}
-
-/// Which file or folder it is, and in which mount.
-fn identity_of(file: BorrowedFd<'_>) -> io::Result<[u64; 4]> {
-    let flags = StatxFlags::INO | StatxFlags::MNT_ID;
-    let seen = statx(file, c"", AtFlags::EMPTY_PATH, flags)?;
-    let device = [seen.stx_dev_major, seen.stx_dev_minor].map(u64::from);
-    let [major, minor] = device;
-    Ok([major, minor, seen.stx_ino, seen.stx_mnt_id])
+    Ok(Sheet { plan, memory: sealed(&bytes)?, landlock, sources })
 }
 
 fn pack_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {

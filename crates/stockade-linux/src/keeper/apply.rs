@@ -49,10 +49,11 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
     let program = locked.and_then(|seen| {
         let job = gate::await_job_in_child(cell, seen)?;
-        take_on_in_child(&job).and_then(|program| Ok((job, program, gate::pass_in_child(cell)?)))
+        take_on_in_child(&job).map(|program| (job, program))
     });
     match program {
-        Ok((job, program, ())) => program::execute_in_child(&job, program),
+        // The gate closes with the execution, which tells the host.
+        Ok((job, program)) => program::execute_in_child(&job, program),
         Err(failed) => failed,
     }
 }

@@ -111,10 +111,8 @@ pub(crate) mod gate {
     pub(crate) const READY: u32 = u32::MAX;
     /// The program's process is ready, and Landlock kept it from reading a file, as it should.
     pub(crate) const READY_LANDLOCKED: u32 = u32::MAX - 1;
-    /// The execution comes next.
-    pub(crate) const EXECUTING: u32 = u32::MAX - 2;
     /// The host's leave to execute, without a box.
-    pub(crate) const GO: u32 = u32::MAX - 3;
+    pub(crate) const GO: u32 = u32::MAX - 2;
 }
 
 impl Plan {

@@ -20,9 +20,9 @@ use super::wire::{Report, UNLIMITED, cause, kind};
 pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
     // Without a line nothing can be told.
     let Ok(line) = cell.line() else { sys::exit(126) };
-    let failed = match make_box(cell, line) {
+    let failed = match make_box(cell) {
         Ok(()) if cell.has(option::TEMPLATE) => template::serve(cell, line),
-        Ok(()) => match start_program(cell) {
+        Ok(()) => match start_program(cell, line) {
             Ok(first) => Life::of(line, first).until_the_end(),
             Err(failed) => failed,
         },
@@ -31,19 +31,19 @@ pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
     tell(line, failed)
 }
 
-fn make_box(cell: &mut Cell, line: Fd) -> Result<(), Failed> {
+fn make_box(cell: &mut Cell) -> Result<(), Failed> {
     // A template ignores the end of its copies; a copy has children of its own.
-    sys::default_signals();
+    sys::heed_children().at(Step::ClearSignals)?;
     sys::setsid().at(Step::OpenSession)?;
-    announce(line).at(Step::Announce)?;
     apply::make_box_in_child(cell)?;
     // A change of ids or capabilities clears this, so it comes late. Should the parent have died
     // before, the line closes with the host, and a template takes all that is in it along.
     sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)
 }
 
-/// Gives the host a handle on this process, so that it can kill the box whatever else is lost.
-fn announce(line: Fd) -> sys::Result<()> {
+/// Gives the host a handle on this process, so that it can kill the box whatever else is lost, and
+/// lets it look at what was made while the program's process puts its locks on.
+pub(crate) fn announce(line: Fd) -> sys::Result<()> {
     let own = sys::getpid();
     let pidfd = sys::pidfd_open(own)?;
     let forked = Report { kind: kind::FORKED, pid: own, ..Report::default() };
@@ -58,12 +58,22 @@ struct First {
     counter: Counter,
 }
 
-fn start_program(cell: &Cell) -> Result<First, Failed> {
+fn start_program(cell: &Cell, line: Fd) -> Result<First, Failed> {
     let counter = Counter::new(cell.plan.processes_max)?;
     let proc = list_processes(cell).at(Step::ListProcesses)?;
-    match sys::fork().at(Step::Fork)? {
+    // The host may not look at the namespaces of a process that is not dumpable. The program's own has
+    // nothing to hide, nothing else runs in the box, and execution would set it anyway.
+    sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
+    let forked = sys::fork();
+    if matches!(forked, Ok(Forked::Parent(_))) {
+        sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
+    }
+    match forked.at(Step::Fork)? {
         Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
-        Forked::Parent(program) => Ok(First { program, proc, counter }),
+        Forked::Parent(program) => {
+            announce(line).at(Step::Announce)?;
+            Ok(First { program, proc, counter })
+        }
     }
 }
 
@@ -92,6 +102,8 @@ struct Life {
     status: Option<i32>,
     program_cpu_ns: u64,
     leftovers: u32,
+    /// While a box waits for its program there is nothing to count.
+    counts: bool,
 }
 
 impl Life {
@@ -105,7 +117,16 @@ impl Life {
         let Ok(children) = kept.and_then(|()| sys::child_signals()) else { sys::exit(126) };
         sys::set_name(c"stockade-box");
         let proc = if proc < 0 { proc } else { PROC };
-        Self { children, proc, program, counter, status: None, program_cpu_ns: 0, leftovers: 0 }
+        Self {
+            children,
+            proc,
+            program,
+            counter,
+            status: None,
+            program_cpu_ns: 0,
+            leftovers: 0,
+            counts: false,
+        }
     }
 
     /// Waits for the program's end, for an order, or for a reason to end it; ends the box.
@@ -113,7 +134,7 @@ impl Life {
         let cause = loop {
             let mut fds = [Poll::input(CONTROL), Poll::input(self.children)];
             // Every signal is blocked, so polling fails for lack of kernel memory at worst.
-            let _retried = sys::poll(&mut fds, self.counter.time_left_ns());
+            let _retried = sys::poll(&mut fds, self.time_left_ns());
             let [line, children] = fds.map(|fd| fd.revents != 0);
             if children && self.reap_until_program() {
                 break cause::EXITED;
@@ -121,19 +142,24 @@ impl Life {
             if line {
                 match hear_host() {
                     Some(Order::Kill) => break cause::KILLED,
+                    Some(Order::Count) => self.counts = true,
                     // Everything goes with it.
                     Some(Order::Gone) => sys::exit(0),
                     None => {}
                 }
             }
             let proc = self.proc;
-            if self.counter.is_above(|room| count(proc, room.len())) {
+            if self.counts && self.counter.is_above(|room| count(proc, room.len())) {
                 break cause::PROCESSES;
             }
         };
         let survivors = self.kill();
         let told = sys::send(CONTROL, &self.report(cause, survivors), None);
         sys::exit(i32::from(told.is_err()))
+    }
+
+    fn time_left_ns(&self) -> Option<u64> {
+        if self.counts { self.counter.time_left_ns() } else { None }
     }
 
     /// Reaps what has ended, and says whether the program is among it.

@@ -16,12 +16,6 @@ pub(crate) fn await_job_in_child(cell: &Cell, seen: Seen) -> Result<Job, Failed>
     Job::receive_at(gate)
 }
 
-/// In a box: tells the host that the execution is all that is left. Its closing tells the rest.
-pub(crate) fn pass_in_child(cell: &Cell) -> Result<(), Failed> {
-    let gate = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG).at(Step::AwaitRelease)?;
-    say(gate, gate::EXECUTING, 0).at(Step::AwaitRelease)
-}
-
 /// In a box: tells the host what went wrong.
 pub(crate) fn fail_in_child(cell: &Cell, Failed { step, errno }: Failed) -> ! {
     let told = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG);

@@ -1,6 +1,6 @@
 //! The user and group of a box.
 
-use super::boxed::{NONE, new};
+use super::boxed::{NONE, new, option};
 use super::cell::Cell;
 use super::step::Step;
 use super::sys::{self, pr, spaces};
@@ -29,7 +29,10 @@ pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
     // The files below belong to root while a process is not dumpable. Nothing of the box runs yet.
     sys::prctl(pr::SET_DUMPABLE, 1)?;
     // Without this an ordinary user could drop a group that denies something, user_namespaces(7).
-    spaces::write_file(c"/proc/self/setgroups", b"deny")?;
+    // A copy has it from its template.
+    if !cell.has(option::COPY) {
+        spaces::write_file(c"/proc/self/setgroups", b"deny")?;
+    }
     spaces::write_file(c"/proc/self/gid_map", cell.text(cell.plan.gid_map).to_bytes())?;
     spaces::write_file(c"/proc/self/uid_map", cell.text(cell.plan.uid_map).to_bytes())?;
     sys::prctl(pr::SET_DUMPABLE, 0)

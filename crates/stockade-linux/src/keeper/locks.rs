@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::boxed::Rule;
+use super::boxed::{Rule, option};
 use super::cell::Cell;
 use super::mechanism::Mechanism;
 use super::step::Step;
@@ -51,7 +51,7 @@ pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
         }
         sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)?;
     }
-    if cell.plan.base == 0 {
+    if cell.plan.base == 0 && !cell.has(option::COPY) {
         // Without a root of its own there is no such file. Where Landlock scopes signals, one that
         // could be sent before tells.
         let scoped = before.is_ok() && sys::kill(parent, 0) == Err(Errno::PERM);
@@ -69,9 +69,13 @@ fn allow(cell: &Cell, ruleset: Fd, rule: &Rule) -> sys::Result<()> {
     // The rights that a file can have: execute, write, read, cut, command a device.
     const FILE_RIGHTS: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15;
     let beneath = mounts::handle(cell.text(rule.path))?;
-    let is_folder = sys::stat(beneath, c"".as_ptr().cast())?.is_folder;
-    let rights = if is_folder { rule.rights } else { rule.rights & FILE_RIGHTS };
-    let allowed = sys::locks::landlock_allow(ruleset, rights, beneath);
+    let allowed = match sys::locks::landlock_allow(ruleset, rule.rights, beneath) {
+        // Not a folder, which alone can have all rights.
+        Err(Errno::INVAL) => {
+            sys::locks::landlock_allow(ruleset, rule.rights & FILE_RIGHTS, beneath)
+        }
+        other => other,
+    };
     sys::close(beneath);
     allowed
 }

@@ -438,7 +438,17 @@ pub(crate) fn default_signals() {
 /// Lets the kernel reap children as they end.
 pub(crate) fn ignore_children() -> Result<()> {
     const SIG_IGN: u64 = 1;
-    let action = [SIG_IGN, 0, 0, 0];
+    on_child(SIG_IGN)
+}
+
+/// Keeps children that have ended to be reaped.
+pub(crate) fn heed_children() -> Result<()> {
+    const SIG_DFL: u64 = 0;
+    on_child(SIG_DFL)
+}
+
+fn on_child(handler: u64) -> Result<()> {
+    let action = [handler, 0, 0, 0];
     let new = action.as_ptr().expose_provenance();
     // SAFETY: the kernel reads one 32-byte sigaction and writes nothing, the old one being null.
     unsafe { call(nr::RT_SIGACTION, [sig::CHLD, new, 0, SIGSET_SIZE, 0, 0]) }.map(drop)

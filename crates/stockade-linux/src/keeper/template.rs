@@ -9,7 +9,6 @@ use super::first;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Poll, spaces};
 use super::watch::{At, CONTROL, Failed, report_failure};
-use super::wire::{Report, kind};
 
 const SUPERVISOR: Fd = CONTROL + 1;
 
@@ -47,8 +46,7 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
     sys::move_to(supervisor, SUPERVISOR).at(Step::CloseDescriptors)?;
     sys::close_from(SUPERVISOR + 1, 0).at(Step::CloseDescriptors)?;
     sys::set_name(c"stockade-yard");
-    let ready = Report { kind: kind::STARTED, ..Report::default() };
-    sys::send(CONTROL, &ready, None).at(Step::Announce)
+    first::announce(CONTROL).at(Step::Announce)
 }
 
 fn make_copy(mut cell: Cell) {

@@ -10,7 +10,7 @@ use crate::remains::Remains;
 
 /// A way to give the thread work.
 #[derive(Debug, Clone)]
-pub(crate) struct Crew {
+pub(super) struct Crew {
     work: Sender<Work>,
     thread: Arc<std::sync::Mutex<Option<JoinHandle<()>>>>,
 }
@@ -44,9 +44,9 @@ impl Crew {
         let _dropped = self.work.send(work);
     }
 
-    /// Lets the thread wait for what a run leaves behind.
-    pub(crate) fn see_to(&self, remains: Remains) {
-        self.put(Work::Remove(remains));
+    /// The thread's duty towards a box that leaves the yard.
+    pub(super) fn duty(&self) -> Duty {
+        Duty(self.clone())
     }
 
     /// Stops the thread once it has done what it was given, and waits for that.
@@ -55,6 +55,24 @@ impl Crew {
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         // A panic there has ended it, which is what is wanted here.
         let _ended = thread.map(JoinHandle::join);
+    }
+}
+
+/// What the thread does once a box is no longer used: it makes another one, and not before, for two
+/// at once would be in each other's way.
+#[derive(Debug)]
+pub(crate) struct Duty(Crew);
+
+impl Duty {
+    /// Lets the thread wait for what a run leaves behind.
+    pub(crate) fn see_to(&self, remains: Remains) {
+        self.0.put(Work::Remove(remains));
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        self.0.put(Work::Refill);
     }
 }
 

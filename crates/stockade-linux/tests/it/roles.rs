@@ -48,6 +48,7 @@ fn plays_a_role_when_asked() {
         #[cfg(target_arch = "x86_64")]
         Ok("int80") => crate::locks::int80(),
         Ok("box-leaks") => box_leaks(),
+        Ok("yard-killed") => crate::yard::killed_while_waiting(),
         Ok("box-costs") => box_costs(),
         Ok("box-supervisor") => box_supervisor(),
         Ok(other) => panic!("there is no role {other}"),

@@ -2,14 +2,16 @@
 //! are what was asked for.
 
 use std::fs;
+use std::io::{Write, stderr};
 use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Ended, Jail, Mechanism, Mount, Origin, Ready, Spec, Status, Warmth, Yard,
+    CgroupLimits, Ended, Jail, Mechanism, Mount, Origin, Ready, Spec, Status, Step, Warmth, Yard,
 };
 
 use crate::boxes::{closed, project};
+use crate::roles::{command, said, say};
 use crate::support::{Mark, bare, finish, shell, text, within};
 
 const LIMITS: CgroupLimits =
@@ -186,41 +188,57 @@ fn a_box_that_lost_a_mount_while_it_waited_is_not_used() {
 }
 
 #[test]
-fn a_box_that_was_killed_while_it_waited_is_not_used() {
+fn a_box_that_was_killed_while_it_waited_runs_nothing() {
+    let yard = warm(1);
+    let ready = prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
+    assert!(bare("kill").args(["-9", &ready.pid().to_string()]).status().unwrap().success());
+    let error = ready.run(shell("exit 3"), c"/bin/sh", c"/").map(drop).unwrap_err();
+    assert!(matches!(error.step, Step::SendRequest | Step::HearFirst), "{error:?}");
+}
+
+#[test]
+fn waiting_boxes_that_were_killed_are_passed_over() {
+    let output = command("yard-killed").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said(&text, "status"), "Code(3)");
+}
+
+/// Kills every box that waits, in a process of its own, and asks for one.
+pub(crate) fn killed_while_waiting() {
     let yard = warm(1);
     drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
     assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
-    for pid in children_named("stockade-box") {
-        assert!(bare("kill").args(["-9", &pid]).status().unwrap().success());
-    }
-    std::thread::sleep(Duration::from_millis(50));
+    let waiting = processes_named("stockade-box", std::process::id());
+    assert_eq!(waiting.len(), 1);
+    assert!(bare("kill").arg("-9").args(&waiting).status().unwrap().success());
+    let is_gone = || processes_named("stockade-box", std::process::id()).is_empty();
+    assert!(within(Duration::from_secs(5), is_gone));
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
     assert_ne!(ready.origin(), Origin::Waiting);
-    assert_eq!(run(ready, shell("exit 3"), "/").0.status, Status::Code(3));
+    say("status", format!("{:?}", run(ready, shell("exit 3"), "/").0.status));
 }
 
-/// Processes with this name that this test's process started, however deep.
-fn children_named(name: &str) -> Vec<String> {
-    let own = std::process::id().to_string();
+/// Processes with this name that descend from another.
+fn processes_named(name: &str, ancestor: u32) -> Vec<String> {
     let field = |pid: &str, key: &str| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
         line.unwrap_or_default().to_owned()
     };
-    let entries = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.unwrap().file_name().into_string().ok());
     let descends = |pid: &String| {
         let mut at = pid.clone();
         while !matches!(at.as_str(), "" | "0" | "1") {
-            if at == own {
+            if at == ancestor.to_string() {
                 return true;
             }
             at = field(&at, "PPid:");
         }
         false
     };
-    entries.filter(|pid| field(pid, "Name:") == name).filter(descends).collect()
+    let entries = fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    pids.filter(|pid| field(pid, "Name:") == name).filter(descends).collect()
 }
 
 #[test]
@@ -256,18 +274,16 @@ fn a_box_outlives_its_yard_and_waiting_ones_do_not() {
 #[test]
 fn a_waiting_box_takes_less_than_a_mebibyte() {
     let yard = warm(1);
-    drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
-    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
-    let firsts = children_named("stockade-box");
-    assert!(!firsts.is_empty());
+    let ready = prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
     let resident = |pid: &str| -> u64 {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     };
-    for first in firsts {
-        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap();
-        let all: u64 = children.split_whitespace().map(resident).sum::<u64>() + resident(&first);
-        assert!(all <= 1024, "{all} KiB");
-    }
+    let first = ready.pid().to_string();
+    let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap();
+    assert_eq!(children.split_whitespace().count(), 1);
+    let all = children.split_whitespace().map(resident).sum::<u64>() + resident(&first);
+    writeln!(stderr(), "a waiting box: {all} KiB resident").unwrap();
+    assert!((1..=1024).contains(&all), "{all} KiB");
 }

@@ -164,7 +164,8 @@ fn what_was_judged_is_what_runs() {
     fs::rename(project.root().join("other"), &tool).unwrap();
     fs::rename(&folder, project.root().join("moved")).unwrap();
     std::os::unix::fs::symlink("/etc", &folder).unwrap();
-    let outcome = launch::start(Plan::new(permit, launch::probe()).unwrap()).unwrap().wait();
+    let outcome =
+        launch::start(Plan::new(permit, launch::probe()).unwrap(), &cold()).unwrap().wait();
     assert_eq!(outcome.exit, Exit::Code(0), "{outcome:?}");
     let printed = String::from_utf8(outcome.stdout.bytes).unwrap();
     assert!(printed.ends_with("/moved\n"), "{printed}");
@@ -181,7 +182,7 @@ fn a_script_that_was_swapped_does_not_run() {
     let (script, other) = (project.root().join("build.sh"), project.root().join("other.sh"));
     fs::copy(&script, &other).unwrap();
     fs::rename(&other, &script).unwrap();
-    let failure = launch::start(Plan::new(*permit, launch::probe()).unwrap()).unwrap_err();
+    let failure = launch::start(Plan::new(*permit, launch::probe()).unwrap(), &cold()).unwrap_err();
     assert_eq!(failure.step, "start the program");
     let report = project.run(&["./build.sh"]);
     assert_eq!(report.outcome().unwrap().stdout.bytes, b"built\n", "{report:?}");
@@ -232,4 +233,8 @@ fn an_interpreter_off_the_list_may_run_its_code() {
     assert_eq!(rule(&examiner, &["bash", "-c", "ls"]), None);
     let other = rule(&examiner, &["python3", "-c", "1"]);
     assert_eq!(other.as_deref(), Some("argv/inline-code"));
+}
+
+fn cold() -> launch::Yard {
+    launch::Yard::new(launch::Warmth::Cold)
 }
