@@ -12,11 +12,11 @@ use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
-use crate::keeper;
 use crate::keeper::boxed::gate;
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, Request, form, kind, slot};
+use crate::keeper::{self, Keeper};
 use crate::remains::{First, Remains};
 use crate::request;
 use crate::running::Running;
@@ -72,6 +72,7 @@ impl Outlook {
 impl Ready {
     /// Makes a box with a keeper of its own.
     pub(crate) fn cold(
+        keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
         cgroup: Option<Cgroup>,
@@ -84,7 +85,7 @@ impl Ready {
             cgroup: cgroup.as_ref(),
             supervisor: None,
         };
-        let mut remains = order_keeper(sheet, &fittings)?;
+        let mut remains = keeper.order(sheet, &fittings)?;
         drop((line_far, gate_far));
         remains.cgroup = cgroup;
         Self::meet(line, gate, outlook, remains)
@@ -199,20 +200,36 @@ impl Ready {
     }
 }
 
-/// Starts a keeper that makes a box.
-pub(crate) fn order_keeper(
-    sheet: &Sheet<'_>,
-    fittings: &Fittings<'_>,
-) -> Result<Remains, StartError> {
-    let (control, far) = Line::pair().at(Step::OpenControl)?;
-    let keeper = keeper::spawn(far.as_fd())?;
-    drop(far);
-    let packed = sheet.fit(fittings).at(Step::PrepareBox)?;
-    let supervisor = supervisor()?;
-    let request = Request { form: form::BOXED, descriptors: 1, ..Request::empty() };
-    control.send(&request, &[supervisor.as_fd()]).at(Step::SendRequest)?;
-    control.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
-    Ok(Remains { control: Some(control), keeper: Some(keeper), ..Remains::default() })
+/// A keeper that gets on its feet while the host prepares what to tell it.
+#[derive(Debug)]
+pub(crate) struct Booting {
+    // Closed first when dropped, so that the keeper ends before it is waited for.
+    control: Line,
+    keeper: Keeper,
+}
+
+impl Booting {
+    /// Starts a keeper for a box.
+    pub(crate) fn begin() -> Result<Self, StartError> {
+        let (control, far) = Line::pair().at(Step::OpenControl)?;
+        let keeper = keeper::spawn(far.as_fd())?;
+        let supervisor = supervisor()?;
+        let request = Request { form: form::BOXED, descriptors: 1, ..Request::empty() };
+        control.send(&request, &[supervisor.as_fd()]).at(Step::SendRequest)?;
+        Ok(Self { control, keeper })
+    }
+
+    /// Lets it make a box.
+    pub(crate) fn order(
+        self,
+        sheet: &Sheet<'_>,
+        fittings: &Fittings<'_>,
+    ) -> Result<Remains, StartError> {
+        let packed = sheet.fit(fittings).at(Step::PrepareBox)?;
+        self.control.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
+        let Self { control, keeper } = self;
+        Ok(Remains { control: Some(control), keeper: Some(keeper), ..Remains::default() })
+    }
 }
 
 /// Waits until there is a first process: its id, unless it is gone already, and its pidfd; or the step

@@ -17,7 +17,7 @@ use crate::keeper;
 use crate::keeper::boxed::gate;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, form, kind, slot};
-use crate::ready::{Outlook, Ready};
+use crate::ready::{Booting, Outlook, Ready};
 use crate::remains::Remains;
 use crate::request;
 use crate::rlimits::Rlimits;
@@ -131,7 +131,7 @@ fn launch_boxed(
     jail.processes_max = spec.processes_max;
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-    let ready = Ready::cold(&sheet, Outlook::of(&jail), cgroup)?;
+    let ready = Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), cgroup)?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }

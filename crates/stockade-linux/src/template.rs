@@ -8,7 +8,7 @@ use crate::control::Line;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
-use crate::ready::{Outlook, Ready, hear_first, order_keeper};
+use crate::ready::{Booting, Outlook, Ready, hear_first};
 use crate::remains::{First, Remains};
 use crate::start::{At, StartError, supervisor};
 
@@ -35,7 +35,7 @@ impl Template {
             cgroup: None,
             supervisor: Some(supervisor.as_fd()),
         };
-        let mut remains = order_keeper(&sheet, &fittings)?;
+        let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
         drop(far);
         let (_, pidfd) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd));

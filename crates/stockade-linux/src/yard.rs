@@ -9,6 +9,7 @@ mod crew;
 mod mounts;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 pub(crate) use self::crew::Duty;
 use self::crew::{Crew, Work};
@@ -17,7 +18,7 @@ use crate::cgroup::{Cgroup, CgroupLimits};
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
-use crate::ready::{Origin, Outlook, Ready};
+use crate::ready::{Booting, Origin, Outlook, Ready};
 use crate::start::{At, StartError};
 use crate::template::Template;
 
@@ -222,10 +223,18 @@ impl Stock {
     }
 }
 
-/// A box made from nothing.
+/// A box made from nothing. Cgroups and the keeper are made at the same time, for both take a while.
 fn make(jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
-    let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-    Ready::cold(&sheet, Outlook::of(jail), Some(Cgroup::create(limits)))
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
+        let cgroup = thread.spawn_scoped(scope, || Cgroup::create(limits));
+        let keeper = Booting::begin()?;
+        let sheet = pack::pack(jail).at(Step::PrepareBox)?;
+        // Without a thread, or if it panicked, here and now.
+        let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
+        let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
+        Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
+    })
 }
 
 /// A copy that has all that was asked for.
