@@ -189,6 +189,9 @@ impl Ready {
         descriptors[slot::STDOUT] = theirs.stdout.as_fd();
         descriptors[slot::STDERR] = theirs.stderr.as_fd();
         descriptors[slot::PROGRAM] = spec.program.as_fd();
+        let mut descriptors = descriptors.to_vec();
+        // What a test may want to leak.
+        descriptors.extend(cfg!(feature = "sabotage").then(|| spec.cwd.as_fd()));
         self.gate.send(&packed.request, &descriptors).at(Step::SendRequest)?;
         // The box has them now. Only the program may hold its ends of the streams, or their closing
         // would never be seen.

@@ -144,7 +144,11 @@ fn sees(
             .iter()
             .all(|name| attested.cgroups.iter().any(|line| line.rsplit('/').next() == Some(name))),
         Mechanism::Landlock if expected.tests_landlock => landlock,
-        Mechanism::Landlock | Mechanism::NoNesting => return None,
+        Mechanism::Landlock
+        | Mechanism::NoNesting
+        | Mechanism::MountFlags
+        | Mechanism::Rlimits
+        | Mechanism::ClosedDescriptors => return None,
         // They were looked at before.
         Mechanism::UserNamespace
         | Mechanism::MountNamespace

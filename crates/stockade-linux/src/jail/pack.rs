@@ -183,7 +183,7 @@ fn finish<'a>(
 ) -> io::Result<Sheet<'a>> {
     pack_locks(jail, &mut plan, &mut blob)?;
     #[cfg(feature = "sabotage")]
-    break_on_purpose(jail, &mut plan);
+    break_on_purpose(jail, &mut plan, &mut blob)?;
     let bytes = blob.finish();
     plan.len = length(&bytes);
     let landlock = jail.landlock.is_some();
@@ -214,12 +214,17 @@ fn pack_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {
 
 /// Writes down what a test breaks: the keeper obeys only if it was built for it.
 #[cfg(feature = "sabotage")]
-fn break_on_purpose(jail: &Jail, plan: &mut Plan) {
+fn break_on_purpose(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {
+    use crate::identity::Identity;
     use crate::keeper::mechanism::Mechanism;
+    use rustix::process::{getegid, geteuid};
     let Sabotage { fail_at, left_out } = &jail.sabotage;
     plan.fail_at = fail_at.map_or(0, |step| step.number().saturating_add(1));
     plan.left_out = left_out.iter().fold(0, |all, mechanism| all | mechanism.bit());
     for (mechanism, namespace) in [
+        (Mechanism::UserNamespace, new::USER),
+        (Mechanism::MountNamespace, new::MOUNT),
+        (Mechanism::PidNamespace, new::PID),
         (Mechanism::NetworkNamespace, new::NET),
         (Mechanism::IpcNamespace, new::IPC),
         (Mechanism::UtsNamespace, new::UTS),
@@ -229,6 +234,18 @@ fn break_on_purpose(jail: &Jail, plan: &mut Plan) {
             plan.namespaces &= !namespace;
         }
     }
+    if left_out.contains(&Mechanism::MountNamespace) {
+        // Without it there is no root but the host's.
+        (plan.base, plan.op_count) = (0, 0);
+    }
+    if left_out.contains(&Mechanism::OtherUser) {
+        (plan.outer_uid, plan.outer_gid) = (NONE, NONE);
+        let (outer_uid, outer_gid) = (geteuid().as_raw(), getegid().as_raw());
+        let (uid_map, gid_map) = Identity { outer_uid, outer_gid, ..jail.identity }.maps();
+        plan.uid_map = blob.text(&CString::new(uid_map)?);
+        plan.gid_map = blob.text(&CString::new(gid_map)?);
+    }
+    Ok(())
 }
 
 /// The root itself holds folders, links and small files.

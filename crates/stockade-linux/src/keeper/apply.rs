@@ -14,6 +14,7 @@ use super::locks;
 use super::mechanism::Mechanism;
 use super::program;
 use super::root;
+use super::sabotage;
 use super::sources;
 use super::step::Step;
 use super::sys;
@@ -49,7 +50,7 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
     let program = locked.and_then(|seen| {
         let job = gate::await_job_in_child(cell, seen)?;
-        take_on_in_child(&job).map(|program| (job, program))
+        take_on_in_child(&job, cell).map(|program| (job, program))
     });
     match program {
         // The gate closes with the execution, which tells the host.
@@ -59,19 +60,22 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
 }
 
 /// Takes on what only this program has: its streams, its folder, its limits.
-fn take_on_in_child(job: &Job) -> Result<sys::Fd, Failed> {
+fn take_on_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     place_streams_in_child(job)?;
     sys::mounts::chdir(job.text(job.request.cwd)).at(Step::EnterDirectory)?;
     let program = program::find_in_child(job).at(Step::FindProgram)?;
-    limit_in_child(job)?;
+    if !cell.leaves_out(Mechanism::Rlimits) {
+        limit_in_child(job)?;
+    }
     clear_in_child()?;
+    sabotage::leak_in_child(job, &cell.plan).at(Step::CloseDescriptors)?;
     Ok(program)
 }
 
 /// Without a box: the same in the order of a program that is known, and gives it to be executed.
 pub(crate) fn lock_alone_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
-    let program = take_on_in_child(job)?;
+    let program = take_on_in_child(job, cell)?;
     let seen = lock_in_child(cell)?;
     gate::await_leave_in_child(cell, seen)?;
     Ok(program)

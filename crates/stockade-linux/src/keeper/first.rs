@@ -8,6 +8,7 @@ use super::boxed::{op, option};
 use super::cell::Cell;
 use super::counter::Counter;
 use super::gate;
+use super::mechanism::Mechanism;
 use super::proclist::NumberedEntries;
 use super::step::Step;
 use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, Poll, pr, sig};
@@ -56,6 +57,7 @@ struct First {
     program: Pid,
     proc: Fd,
     counter: Counter,
+    is_alone: bool,
 }
 
 fn start_program(cell: &Cell, line: Fd) -> Result<First, Failed> {
@@ -72,7 +74,8 @@ fn start_program(cell: &Cell, line: Fd) -> Result<First, Failed> {
         Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
         Forked::Parent(program) => {
             announce(line).at(Step::Announce)?;
-            Ok(First { program, proc, counter })
+            let is_alone = !cell.leaves_out(Mechanism::PidNamespace);
+            Ok(First { program, proc, counter, is_alone })
         }
     }
 }
@@ -102,13 +105,15 @@ struct Life {
     status: Option<i32>,
     program_cpu_ns: u64,
     leftovers: u32,
+    /// Whether everybody who can be signalled is in the box; only a test can have it otherwise.
+    is_alone: bool,
     /// While a box waits for its program there is nothing to count.
     counts: bool,
 }
 
 impl Life {
     /// Holds nothing but the line, which becomes the lowest descriptor.
-    fn of(line: Fd, First { program, proc, counter }: First) -> Self {
+    fn of(line: Fd, First { program, proc, counter, is_alone }: First) -> Self {
         // From here on nothing can be told; what fails ends this process, and so the box.
         let kept = sys::move_to(line, CONTROL)
             .and_then(|()| if proc < 0 { Ok(()) } else { sys::move_to(proc, PROC) })
@@ -125,6 +130,7 @@ impl Life {
             status: None,
             program_cpu_ns: 0,
             leftovers: 0,
+            is_alone,
             counts: false,
         }
     }
@@ -184,8 +190,10 @@ impl Life {
         const SIGNAL: i32 = 0x7f;
         const TIME_NS: u64 = 5_000_000_000;
         const PAUSE_NS: u64 = 20_000_000;
-        // Fails if nobody is left.
-        let _nobody = sys::kill(EVERYBODY, sig::KILL);
+        if self.is_alone {
+            // Fails if nobody is left.
+            let _nobody = sys::kill(EVERYBODY, sig::KILL);
+        }
         let until = sys::now_ns().saturating_add(TIME_NS);
         loop {
             match sys::reap() {

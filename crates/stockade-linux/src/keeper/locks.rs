@@ -18,7 +18,9 @@ pub(crate) fn drop_capabilities_in_child(cell: &Cell) -> sys::Result<()> {
     match sys::locks::drop_all_capabilities() {
         // Outside a user namespace of its own an ordinary user has none, and cannot change what
         // bounds those to come; no_new_privs keeps them from coming.
-        Err(Errno::PERM) if !cell.has_namespaces() => sys::locks::set_capabilities(0),
+        Err(Errno::PERM) if !cell.has_namespaces() || cell.leaves_out(Mechanism::UserNamespace) => {
+            sys::locks::set_capabilities(0)
+        }
         other => other,
     }
 }

@@ -63,6 +63,12 @@ mechanisms! {
     Filter = "seccomp",
     /// Limits for all processes together.
     Cgroup = "cgroup",
+    /// No set-user-ID files and no device files in folders of the host.
+    MountFlags = "mount-flags",
+    /// Limits of each process.
+    Rlimits = "rlimits",
+    /// No descriptor of the host but the standard streams.
+    ClosedDescriptors = "closed-descriptors",
 }
 
 impl Mechanism {

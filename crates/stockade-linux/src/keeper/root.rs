@@ -57,8 +57,7 @@ fn apply_in_child(cell: &mut Cell, root: Fd, one: &Op) -> Result<(), Failed> {
     match one.kind {
         op::BIND => {
             let mount = cell.fd(one.source).ok_or(Errno::BADMSG).at(Step::TakeSource)?;
-            let writable = cell.leaves_out(Mechanism::ReadOnlyBinds);
-            let attributes = one.attributes & if writable { !attr::RDONLY } else { u64::MAX };
+            let attributes = one.attributes & !left_out_attributes(cell);
             mounts::set_attributes(mount, attributes, depth(one)).at(Step::BindFolder)?;
             let place = place_in_child(root, target, one).at(Step::FindPlace)?;
             mounts::attach(mount, place).at(Step::BindFolder)?;
@@ -67,6 +66,12 @@ fn apply_in_child(cell: &mut Cell, root: Fd, one: &Op) -> Result<(), Failed> {
             Ok(())
         }
         op::MEMORY => mount_new(c"tmpfs", Step::MountMemory, cell, root, one),
+        op::PROC if cell.leaves_out(Mechanism::PidNamespace) => {
+            // The host's processes have no file system that could be mounted here.
+            let place = place_in_child(root, target, one).at(Step::FindPlace)?;
+            let host = mounts::handle(c"/proc").at(Step::MountProc)?;
+            mount_on(host, place, one.attributes, Depth::All).at(Step::MountProc)
+        }
         op::PROC => mount_new(c"proc", Step::MountProc, cell, root, one),
         op::FOLDER => place_in_child(root, target, one).at(Step::MakeEntry).map(sys::close),
         op::FILE => {
@@ -103,6 +108,13 @@ fn apply_in_child(cell: &mut Cell, root: Fd, one: &Op) -> Result<(), Failed> {
         }
         _ => Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG }),
     }
+}
+
+/// What a test wants left out of the attributes of binds.
+fn left_out_attributes(cell: &Cell) -> u64 {
+    let without = |mechanism, attributes| if cell.leaves_out(mechanism) { attributes } else { 0 };
+    without(Mechanism::ReadOnlyBinds, attr::RDONLY)
+        | without(Mechanism::MountFlags, attr::NOSUID | attr::NODEV)
 }
 
 fn mount_new(kind: &CStr, step: Step, cell: &Cell, root: Fd, one: &Op) -> Result<(), Failed> {

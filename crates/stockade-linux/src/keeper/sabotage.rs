@@ -5,11 +5,14 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::boxed::Plan;
+use super::job::Job;
 use super::mechanism::Mechanism;
 use super::step::Step;
+use super::sys;
+use super::wire::slot;
 
 /// Whether this build obeys tests that break something.
-const OBEYS: bool = cfg!(feature = "sabotage");
+pub(crate) const OBEYS: bool = cfg!(feature = "sabotage");
 
 /// The step that fails, its number plus one, or zero.
 static FAIL_AT: AtomicU32 = AtomicU32::new(0);
@@ -29,4 +32,13 @@ pub(crate) fn fails(step: Step) -> bool {
 /// Whether a test wants this mechanism left out.
 pub(crate) fn leaves_out(plan: &Plan, mechanism: Mechanism) -> bool {
     OBEYS && plan.left_out & mechanism.bit() != 0
+}
+
+/// Lets the program inherit the host's folder, where a test wants descriptors left open.
+pub(crate) fn leak_in_child(job: &Job, plan: &Plan) -> sys::Result<()> {
+    const LEAKED: sys::Fd = 50;
+    if leaves_out(plan, Mechanism::ClosedDescriptors) {
+        sys::dup3(job.fd(slot::LEAK), LEAKED)?;
+    }
+    Ok(())
 }
