@@ -83,7 +83,9 @@ pub(crate) fn lock_alone_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Fai
 
 /// Puts every lock on.
 fn lock_in_child(cell: &Cell) -> Result<locks::Seen, Failed> {
-    if !cell.leaves_out(Mechanism::NoCapabilities) {
+    if cell.leaves_out(Mechanism::NoCapabilities) {
+        sys::locks::hand_on_capabilities().at(Step::DropCapabilities)?;
+    } else {
         locks::drop_capabilities_in_child(cell).at(Step::DropCapabilities)?;
     }
     if !cell.leaves_out(Mechanism::NoNewPrivileges) {

@@ -43,6 +43,29 @@ pub(crate) fn set_capabilities(kept: u64) -> Result<()> {
     unsafe { call(nr::CAPSET, [head, data, 0, 0, 0, 0]) }.map(drop)
 }
 
+/// Hands every capability of this process on to the program that it executes, which is never done
+/// but where a test wants it.
+pub(crate) fn hand_on_capabilities() -> Result<()> {
+    const PR_CAP_AMBIENT: usize = 47;
+    const PR_CAP_AMBIENT_RAISE: usize = 2;
+    let mut header: [u32; 2] = [0x2008_0522, 0];
+    let mut sets = [0_u32; 6];
+    let head = header.as_mut_ptr().expose_provenance();
+    let data = sets.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel reads the header, may write the version into it, and writes 24 bytes.
+    unsafe { call(nr::CAPGET, [head, data, 0, 0, 0, 0]) }?;
+    let [_, low, _, _, high, _] = sets;
+    sets = [low, low, low, high, high, high];
+    let data = sets.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel reads the header and 24 bytes.
+    unsafe { call(nr::CAPSET, [head, data, 0, 0, 0, 0]) }?;
+    let held = u64::from(high) << 32 | u64::from(low);
+    for capability in (0..64).filter(|capability| held >> capability & 1 == 1) {
+        plain_call(nr::PRCTL, [PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0])?;
+    }
+    Ok(())
+}
+
 /// Whether `no_new_privs` is set.
 pub(crate) fn has_no_new_privs() -> bool {
     const PR_GET_NO_NEW_PRIVS: usize = 39;
