@@ -1,0 +1,24 @@
+//! 21: takes the cover off a hidden file, and reads it.
+
+use std::fs;
+
+use stockade_linux::Mechanism::{Filter, HiddenPaths, Landlock, NoCapabilities};
+
+use crate::support::{Attack, Reason, address, call};
+
+pub(crate) const ATTACK: Attack = Attack {
+    module: module_path!(),
+    number: 21,
+    attempt: |_| {
+        let path = c".env";
+        let uncovered = call(libc::SYS_umount2, &[address(path), libc::MNT_DETACH as usize]);
+        let content = fs::read_to_string(".env")?;
+        if content.is_empty() {
+            uncovered?;
+        }
+        Ok(content)
+    },
+    refused: &[Reason::Errno(libc::EPERM)],
+    locks: &[&[Filter, HiddenPaths], &[Landlock, HiddenPaths], &[NoCapabilities, HiddenPaths]],
+    ..Attack::READ
+};

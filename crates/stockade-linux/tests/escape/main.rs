@@ -1,0 +1,18 @@
+//! Attacks on a box, one in a file: each succeeds without the box, fails in it for a stated reason,
+//! and succeeds again once its locks are left out.
+//!
+//! An attack is data: what is planted, what is tried, how the harness sees whether it was reached,
+//! and which locks each stop it alone. `support/check.rs` is the test that all of them go through,
+//! and `table.rs` writes into `THREAT_MODEL.md` which mechanism catches which attack.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::as_conversions, reason = "arguments of system calls are words")]
+
+mod files;
+mod support;
+mod table;
+
+use support::Attack;
+
+/// Every attack, by group.
+const GROUPS: [&[&Attack]; 1] = [files::ALL];

@@ -1,0 +1,121 @@
+//! The two tests of every attack.
+
+use std::io::Write;
+
+use stockade_linux::{Cgroup, CgroupLimits, Mechanism};
+
+use super::attack::{Attack, Need, Reason};
+use super::run::{Answer, bare, boxed};
+use super::scene::Scene;
+
+/// Without the box the attack succeeds; in it, it fails for a reason that it states.
+pub(crate) fn holds(attack: &Attack) {
+    if let Some(missing) = lacks(attack) {
+        return skip(attack, &missing);
+    }
+    let (answer, reached) = attempt(attack, bare);
+    if let Answer::Stopped(Reason::Errno(errno)) = answer
+        && attack.needs.contains(&Need::Kernel(errno))
+    {
+        let error = std::io::Error::from_raw_os_error(errno);
+        return skip(attack, &format!("this machine does not have it: {error}"));
+    }
+    assert!(reached, "without a box {} must succeed: {answer:?}", attack.name());
+    let (answer, reached) = attempt(attack, |attack, scene| boxed(attack, scene, &[]));
+    if let Some(gap) = attack.known_gap {
+        assert!(reached, "{} is no gap any more: {gap}: {answer:?}", attack.name());
+        return;
+    }
+    assert!(!reached, "{} succeeds in the box: {answer:?}", attack.name());
+    let stated = matches!(&answer, Answer::Stopped(reason) if attack.refused.contains(reason));
+    assert!(stated, "{} must be refused by one of {:?}: {answer:?}", attack.name(), attack.refused);
+}
+
+/// Each lock alone stops the attack, and it succeeds once all are open.
+pub(crate) fn turns_red(attack: &Attack) {
+    if let Some(missing) = lacks(attack) {
+        return skip(attack, &missing);
+    }
+    if attack.needs.iter().any(|need| matches!(need, Need::Kernel(_))) {
+        let (answer, reached) = attempt(attack, bare);
+        if !reached {
+            return skip(attack, &format!("it does not succeed without a box: {answer:?}"));
+        }
+    }
+    let locks: Vec<&[Mechanism]> =
+        attack.locks.iter().copied().filter(|lock| exists(lock)).collect();
+    for (at, lock) in locks.iter().enumerate() {
+        let others = locks.iter().enumerate().filter(|(other, _)| *other != at);
+        let others = others.flat_map(|(_, other)| other.iter().copied());
+        let left_out: Vec<_> = others.filter(|one| !lock.contains(one)).collect();
+        if !left_out.is_empty() {
+            let (answer, reached) = without(attack, left_out.clone());
+            let stopped = matches!(answer, Answer::Stopped(_));
+            assert!(
+                stopped && !reached,
+                "{lock:?} alone must stop {} (without {left_out:?}): {answer:?}",
+                attack.name()
+            );
+        }
+        for one in *lock {
+            let firsts = locks.iter().enumerate().filter(|(other, _)| *other != at);
+            let firsts = firsts.filter(|(_, other)| !other.contains(one));
+            let mut left_out = vec![*one];
+            left_out.extend(firsts.filter_map(|(_, other)| other.first()));
+            let (answer, reached) = without(attack, left_out.clone());
+            assert!(reached, "{} must succeed without {left_out:?}: {answer:?}", attack.name());
+        }
+    }
+}
+
+/// Runs the attack on a fresh scene: what the attacker says, and whether it is so.
+fn attempt(attack: &Attack, run: impl FnOnce(&Attack, &Scene) -> Answer) -> (Answer, bool) {
+    let mut scene = Scene::new();
+    (attack.plant)(&mut scene);
+    let answer = run(attack, &scene);
+    let loot = if let Answer::Reached(loot) = &answer { loot } else { "" };
+    let seen = (attack.reached)(&scene, loot);
+    let said = matches!(answer, Answer::Reached(_));
+    // Where the harness sees what was reached, the attacker cannot have said otherwise.
+    assert!(seen || !said, "{} says {answer:?}, and it is not so", attack.name());
+    (answer, seen)
+}
+
+fn without(attack: &Attack, mut left_out: Vec<Mechanism>) -> (Answer, bool) {
+    if left_out.contains(&Mechanism::NoNewPrivileges) {
+        // The kernel takes these two from those who gave up new privileges only.
+        left_out.extend([Mechanism::Landlock, Mechanism::Filter]);
+    }
+    if left_out.contains(&Mechanism::UserNamespace) {
+        // Its limit is that of the machine then.
+        left_out.push(Mechanism::NoNesting);
+    }
+    attempt(attack, |attack, scene| boxed(attack, scene, &left_out))
+}
+
+/// Whether a lock can be there for this user.
+fn exists(lock: &[Mechanism]) -> bool {
+    !lock.contains(&Mechanism::Cgroup) || has_cgroup()
+}
+
+fn lacks(attack: &Attack) -> Option<String> {
+    let is_root = rustix::process::geteuid().is_root();
+    attack.needs.iter().find_map(|need| match need {
+        Need::Root if !is_root => Some("it succeeds for root only".to_owned()),
+        Need::Cgroup if !has_cgroup() => Some("this user has no cgroups".to_owned()),
+        Need::Root | Need::Cgroup | Need::Kernel(_) => None,
+    })
+}
+
+fn has_cgroup() -> bool {
+    let limits = CgroupLimits {
+        memory_bytes_max: Some(1 << 30),
+        tasks_max: Some(100),
+        ..CgroupLimits::default()
+    };
+    Cgroup::create(limits).missing().is_empty()
+}
+
+fn skip(attack: &Attack, reason: &str) {
+    writeln!(std::io::stderr(), "skipped: {}: {reason}", attack.name()).unwrap();
+}

@@ -1,0 +1,142 @@
+//! What an attack finds: a project, a folder that can be read, a folder outside, and canaries.
+
+use std::any::Any;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use stockade_linux::Identity;
+use tempfile::TempDir;
+
+/// A fresh scene, removed with all its canaries when dropped. Permissions let everybody do
+/// everything: what stops an attack must be a lock of the box.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    folder: TempDir,
+    secret: String,
+    facts: Vec<(String, String)>,
+    canary: Option<Canary>,
+    held: Vec<Box<dyn Any>>,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let secret = format!("secret-{}-{next}", std::process::id());
+        let folder = tempfile::Builder::new().prefix("stockade-escape-").tempdir_in("/var/tmp");
+        let scene = Self {
+            folder: folder.unwrap(),
+            secret,
+            facts: Vec::new(),
+            canary: None,
+            held: Vec::new(),
+        };
+        open_to_all(scene.path(), 0o755);
+        for name in ["project", "project/.git", "project/keys", "outside", "shown"] {
+            fs::create_dir(scene.at(name)).unwrap();
+            open_to_all(&scene.at(name), 0o777);
+        }
+        scene.write("project/.env", &scene.secret);
+        scene.write("project/keys/id", &scene.secret);
+        scene.write("project/.git/config", "good");
+        scene.write("outside/canary", &scene.secret);
+        scene.write("shown/canary", &scene.secret);
+        scene
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A path of the scene.
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// What only the harness knows, and those who read a canary.
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// A name on this machine that no other scene has.
+    pub(crate) fn unique(&self) -> String {
+        self.secret.replace("secret", "stockade-escape")
+    }
+
+    /// Plants a file that everybody can read and write.
+    pub(crate) fn write(&self, name: &str, content: &str) {
+        fs::write(self.at(name), content).unwrap();
+        open_to_all(&self.at(name), 0o666);
+    }
+
+    /// What is in a file; empty where there is none.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.at(name)).unwrap_or_default()
+    }
+
+    /// Tells the attacker something.
+    pub(crate) fn tell(&mut self, name: &str, value: impl ToString) {
+        self.facts.push((name.to_owned(), value.to_string()));
+    }
+
+    pub(crate) fn facts(&self) -> &[(String, String)] {
+        &self.facts
+    }
+
+    /// Keeps something until the attack is over.
+    pub(crate) fn hold(&mut self, what: impl Any) {
+        self.held.push(Box::new(what));
+    }
+
+    /// What was kept, by its type.
+    pub(crate) fn held<T: 'static>(&self) -> &T {
+        self.held.iter().find_map(|one| one.downcast_ref()).unwrap()
+    }
+
+    /// Plants a process of the user that the box is outside, and tells its id.
+    pub(crate) fn plant_process(&mut self) {
+        let canary = Canary::new(&self.secret);
+        self.tell("pid", canary.0.id());
+        self.canary = Some(canary);
+    }
+
+    /// Whether the planted process was ended by somebody.
+    pub(crate) fn is_process_dead(&self) -> bool {
+        let id = self.canary.as_ref().unwrap().0.id();
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().starts_with('Z')
+    }
+}
+
+fn open_to_all(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// A sleeping process.
+#[derive(Debug)]
+struct Canary(Child);
+
+impl Canary {
+    fn new(name: &str) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "a process outside every box")]
+        let mut command = Command::new("/bin/sleep");
+        command.arg0(name).arg("1000").stdin(Stdio::null()).stdout(Stdio::null());
+        if rustix::process::geteuid().is_root() {
+            let Identity { outer_uid, outer_gid, .. } = Identity::of_caller();
+            command.uid(outer_uid).gid(outer_gid);
+        }
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        // Fails if an attack has ended it, and then it is only reaped.
+        let _gone = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
