@@ -9,10 +9,13 @@
 #![expect(clippy::as_conversions, reason = "arguments of system calls are words")]
 
 mod files;
+mod kernel;
+mod resources;
+mod services;
 mod support;
 mod table;
 
 use support::Attack;
 
 /// Every attack, by group.
-const GROUPS: [&[&Attack]; 1] = [files::ALL];
+const GROUPS: [&[&Attack]; 4] = [files::ALL, services::ALL, kernel::ALL, resources::ALL];

@@ -5,14 +5,16 @@ mod attacker;
 mod boxes;
 mod calls;
 mod check;
+mod meanwhile;
 mod run;
 mod scene;
 
-pub(crate) use attack::{Attack, Need, Reason, Tried};
-pub(crate) use attacker::Aim;
-pub(crate) use calls::{address, call, done, errno_now, in_child, lend_capabilities};
+pub(crate) use attack::{Attack, Need, Reason};
+pub(crate) use calls::{address, call, done, in_child, lend_capabilities, room, with_child, word};
 pub(crate) use check::{holds, turns_red};
-pub(crate) use scene::Scene;
+pub(crate) use meanwhile::{Meanwhile, take};
+pub(crate) use run::LEAKED;
+pub(crate) use scene::{Planted, Scene};
 
 /// Lists the attacks of a group and makes two tests of each.
 macro_rules! suite {

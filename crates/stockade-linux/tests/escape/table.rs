@@ -16,7 +16,7 @@ const BEGIN: &str = "<!-- begin: attacks by mechanism, written by tests/escape/t
 const END: &str = "<!-- end: attacks by mechanism -->\n";
 
 /// How many attacks must be caught by a mechanism of the box.
-const CAUGHT_MIN: usize = 10;
+const CAUGHT_MIN: usize = 70;
 
 fn all() -> impl Iterator<Item = &'static Attack> {
     GROUPS.into_iter().flatten().copied()

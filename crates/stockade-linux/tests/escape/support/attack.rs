@@ -65,7 +65,7 @@ pub(crate) enum Reason {
     Errno(i32),
     /// The attacker is killed by this signal.
     Signal(i32),
-    /// The attacker saw that it got less than it wanted, and said so.
+    /// The attacker got something, and it is not what was planted; it may have seen that itself.
     Nothing,
 }
 

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Names the attack.
 pub(crate) const ATTACK: &str = "STOCKADE_ESCAPE_ATTACK";
@@ -39,9 +39,9 @@ impl Aim {
         self.place.join("project").join(name)
     }
 
-    /// The scene's folder.
-    pub(crate) fn place(&self) -> &Path {
-        &self.place
+    /// A file in the folder of tools, which can only be read, and only as everybody may.
+    pub(crate) fn tool(&self, name: &str) -> PathBuf {
+        self.place.join("tools").join(name)
     }
 
     /// What the harness told besides.

@@ -41,7 +41,7 @@ pub(crate) fn rlimits() -> Rlimits {
     Rlimits {
         cpu_seconds: Some(1),
         address_space_bytes: Some(512 << 20),
-        file_size_bytes: Some(16 << 20),
+        file_size_bytes: Some(4 << 20),
         processes: Some(u64::from(TASKS_MAX)),
         open_files: Some(128),
         core_bytes: Some(0),
@@ -62,6 +62,7 @@ fn mounts(scene: &Scene, program: &Path) -> Vec<Mount> {
     });
     let at = |name: &str| text(&scene.at(name));
     all.push(Mount::bind(&text(program), Access::ReadOnly).unwrap());
+    all.push(Mount::bind(&at("tools"), Access::ReadOnly).unwrap());
     all.push(Mount::bind(&at("shown"), Access::ReadOnlyAsOwner).unwrap());
     all.push(Mount::bind(&at("project"), Access::Writable).unwrap());
     all.push(Mount::Pin { target: at("project/.git") });

@@ -1,6 +1,9 @@
 //! System calls as the attacks make them.
 
+use std::ffi::{CString, OsStr};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 
 use super::attack::Tried;
 
@@ -13,9 +16,19 @@ pub(crate) fn call(number: libc::c_long, args: &[usize]) -> io::Result<usize> {
     usize::try_from(result).map_err(|_negative| io::Error::last_os_error())
 }
 
+/// A path, or another string, as the kernel reads it.
+pub(crate) fn word(text: impl AsRef<OsStr>) -> CString {
+    CString::new(text.as_ref().as_bytes()).unwrap()
+}
+
 /// The address of a value that outlives the call.
 pub(crate) fn address<T: ?Sized>(value: &T) -> usize {
     std::ptr::from_ref(value).cast::<u8>().expose_provenance()
+}
+
+/// The address of a value that the kernel writes.
+pub(crate) fn room<T: ?Sized>(value: &mut T) -> usize {
+    std::ptr::from_mut(value).cast::<u8>().expose_provenance()
 }
 
 /// The answer of an attack that only wanted its calls to succeed.
@@ -24,7 +37,7 @@ pub(crate) fn done<T>(result: io::Result<T>) -> Tried {
 }
 
 /// The error of a call of libc that said there is one.
-pub(crate) fn errno_now<T>() -> io::Result<T> {
+fn errno_now<T>() -> io::Result<T> {
     Err(io::Error::last_os_error())
 }
 
@@ -59,6 +72,16 @@ pub(crate) fn in_child(body: impl FnOnce() -> io::Result<()>) -> io::Result<()> 
             }
         }
     }
+}
+
+/// Does something to a child of this process that sleeps, and ends it.
+pub(crate) fn with_child(body: impl FnOnce(usize) -> io::Result<usize>) -> io::Result<usize> {
+    #[expect(clippy::disallowed_methods, reason = "the attacker needs somebody to attack")]
+    let mut child = Command::new("/bin/sleep").arg("100").spawn()?;
+    let result = body(child.id() as usize);
+    child.kill()?;
+    child.wait()?;
+    result
 }
 
 /// Tries to get capabilities as anybody can outside a box: by a user namespace, and others with

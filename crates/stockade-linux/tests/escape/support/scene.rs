@@ -1,15 +1,23 @@
 //! What an attack finds: a project, a folder that can be read, a folder outside, and canaries.
 
 use std::any::Any;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use stockade_linux::Identity;
 use tempfile::TempDir;
+
+use super::calls::{address, call};
+use super::meanwhile::Meanwhile;
 
 /// A fresh scene, removed with all its canaries when dropped. Permissions let everybody do
 /// everything: what stops an attack must be a lock of the box.
@@ -36,7 +44,7 @@ impl Scene {
             held: Vec::new(),
         };
         open_to_all(scene.path(), 0o755);
-        for name in ["project", "project/.git", "project/keys", "outside", "shown"] {
+        for name in ["project", "project/.git", "project/keys", "outside", "shown", "tools"] {
             fs::create_dir(scene.at(name)).unwrap();
             open_to_all(&scene.at(name), 0o777);
         }
@@ -97,6 +105,18 @@ impl Scene {
         self.held.iter().find_map(|one| one.downcast_ref()).unwrap()
     }
 
+    /// Plants a folder in one that the whole machine shares, where everybody can write; it goes
+    /// with the scene. Its path is told.
+    pub(crate) fn plant_folder(&mut self, shared: &str) -> PathBuf {
+        let folder = PathBuf::from(shared).join(self.unique());
+        fs::create_dir(&folder).unwrap();
+        open_to_all(&folder, 0o777);
+        self.tell("folder", folder.display());
+        let planted = folder.clone();
+        self.hold(Planted::new(move || fs::remove_dir_all(&planted).unwrap()));
+        folder
+    }
+
     /// Plants a process of the user that the box is outside, and tells its id.
     pub(crate) fn plant_process(&mut self) {
         let canary = Canary::new(&self.secret);
@@ -104,16 +124,73 @@ impl Scene {
         self.canary = Some(canary);
     }
 
+    /// The planted process.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.canary.as_ref().unwrap().0.id()
+    }
+
     /// Whether the planted process was ended by somebody.
     pub(crate) fn is_process_dead(&self) -> bool {
-        let id = self.canary.as_ref().unwrap().0.id();
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-        stat.rsplit(") ").next().unwrap().starts_with('Z')
+        let is_dead = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.process_id())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('Z')
+        };
+        // A signal that was sent needs a moment to take effect.
+        (0..20).any(|_| {
+            thread::sleep(Duration::from_millis(1));
+            is_dead()
+        })
+    }
+
+    /// A number that no other scene has, for what the kernel knows by number.
+    pub(crate) fn number(&self) -> usize {
+        let mut parts = self.secret.split('-').skip(1).map(|part| part.parse::<usize>().unwrap());
+        let (process, scene) = (parts.next().unwrap(), parts.next().unwrap());
+        0x4000_0000 | (process & 0x3_ffff) << 12 | scene & 0xfff
+    }
+
+    /// Plants a terminal, which is handed over at a socket in the project.
+    pub(crate) fn plant_terminal(&mut self) {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        let master = options.open("/dev/ptmx").unwrap();
+        let fd = master.as_raw_fd() as usize;
+        call(libc::SYS_ioctl, &[fd, libc::TIOCSPTLCK as usize, address(&0_i32)]).unwrap();
+        let flags = (libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC) as usize;
+        let slave = call(libc::SYS_ioctl, &[fd, libc::TIOCGPTPEER as usize, flags]).unwrap();
+        // SAFETY: the descriptor was just made and nobody else has it.
+        let slave = unsafe { OwnedFd::from_raw_fd(i32::try_from(slave).unwrap()) };
+        let listener = UnixListener::bind(self.at("project/hand")).unwrap();
+        open_to_all(&self.at("project/hand"), 0o777);
+        self.hold(Meanwhile::hand_over(listener, slave));
+        self.hold(master);
+    }
+
+    /// Whether the planted terminal shows this as if somebody had typed it.
+    pub(crate) fn terminal_has_heard(&self, typed: &str) -> bool {
+        let mut shown = [0; 64];
+        let read = self.held::<File>().read(&mut shown);
+        read.is_ok_and(|len| shown.get(..len) == Some(typed.as_bytes()))
     }
 }
 
 fn open_to_all(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// Something of the machine that goes with the scene.
+pub(crate) struct Planted(Box<dyn FnMut()>);
+
+impl Planted {
+    pub(crate) fn new(remove: impl FnMut() + 'static) -> Self {
+        Self(Box::new(remove))
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }
 
 /// A sleeping process.

@@ -1,0 +1,18 @@
+//! 35: cuts a file that can only be read.
+
+use stockade_linux::Mechanism::{Landlock, ReadOnlyBinds};
+
+use crate::support::{Attack, Reason, address, call, done, word};
+
+pub(crate) const ATTACK: Attack = Attack {
+    module: module_path!(),
+    number: 35,
+    attempt: |aim| {
+        let path = word(aim.shown("canary"));
+        done(call(libc::SYS_truncate, &[address(path.as_c_str()), 0]))
+    },
+    reached: |scene, _| scene.read("shown/canary").is_empty(),
+    refused: &[Reason::Errno(libc::EROFS)],
+    locks: &[&[ReadOnlyBinds], &[Landlock]],
+    ..Attack::CALL
+};

@@ -1,0 +1,38 @@
+//! 52: connects to an abstract socket of packets.
+
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept, bind, connect, listen, socket,
+    socket_with,
+};
+use std::os::fd::OwnedFd;
+
+use stockade_linux::Mechanism::{Landlock, NetworkNamespace};
+
+use crate::support::{Attack, Reason, done};
+
+pub(crate) const ATTACK: Attack = Attack {
+    module: module_path!(),
+    number: 52,
+    plant: |scene| {
+        let name = scene.unique();
+        scene.tell("name", &name);
+        let flags = SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+        bind(&socket, &address).unwrap();
+        listen(&socket, 1).unwrap();
+        scene.hold(socket);
+    },
+    attempt: |aim| {
+        let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None)?;
+        let name = aim.fact("name");
+        done(
+            connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+                .map_err(Into::into),
+        )
+    },
+    reached: |scene, _| accept(scene.held::<OwnedFd>()).is_ok(),
+    refused: &[Reason::Errno(libc::ECONNREFUSED)],
+    locks: &[&[NetworkNamespace], &[Landlock]],
+    ..Attack::CALL
+};

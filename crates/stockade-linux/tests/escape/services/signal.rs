@@ -1,0 +1,16 @@
+//! 62: kills a process outside.
+
+use stockade_linux::Mechanism::{Landlock, PidNamespace};
+
+use crate::support::{Attack, Reason, Scene, call, done};
+
+pub(crate) const ATTACK: Attack = Attack {
+    module: module_path!(),
+    number: 62,
+    plant: Scene::plant_process,
+    attempt: |aim| done(call(libc::SYS_kill, &[aim.number("pid"), libc::SIGKILL as usize])),
+    reached: |scene, _| scene.is_process_dead(),
+    refused: &[Reason::Errno(libc::ESRCH)],
+    locks: &[&[PidNamespace], &[Landlock]],
+    ..Attack::CALL
+};
