@@ -48,6 +48,7 @@ impl Filter {
             (number(libc::SYS_socket), Outcome::Check(Check::Socket(self.sockets))),
             (number(libc::SYS_socketpair), Outcome::Check(Check::SocketPair)),
             (number(libc::SYS_ioctl), Outcome::Check(Check::Ioctl)),
+            (number(libc::SYS_fcntl), Outcome::Check(Check::Fcntl)),
             (number(libc::SYS_seccomp), Outcome::Check(Check::Seccomp)),
             (number(libc::SYS_personality), Outcome::Check(Check::Personality)),
         ]);

@@ -240,8 +240,12 @@ fn break_on_purpose(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result
     }
     if left_out.contains(&Mechanism::OtherUser) {
         (plan.outer_uid, plan.outer_gid) = (NONE, NONE);
-        let (outer_uid, outer_gid) = (geteuid().as_raw(), getegid().as_raw());
-        let (uid_map, gid_map) = Identity { outer_uid, outer_gid, ..jail.identity }.maps();
+        let own = Identity {
+            outer_uid: geteuid().as_raw(),
+            outer_gid: getegid().as_raw(),
+            ..jail.identity
+        };
+        let (uid_map, gid_map) = own.maps();
         plan.uid_map = blob.text(&CString::new(uid_map)?);
         plan.gid_map = blob.text(&CString::new(gid_map)?);
     }

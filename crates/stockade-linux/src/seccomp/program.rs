@@ -26,6 +26,8 @@ pub(super) enum Check {
     SocketPair,
     /// Nothing that puts words into a terminal's mouth.
     Ioctl,
+    /// No lease, for which everybody waits who opens the file outside.
+    Fcntl,
     /// No listener, which would answer instead of this filter.
     Seccomp,
     /// Only harmless personalities.
@@ -193,6 +195,8 @@ fn checked(check: Check) -> Vec<u64> {
     const NAMESPACES: u32 = 0x7e02_0000;
     const NEW_TIME: u32 = 0x80;
     const NEW_LISTENER: u32 = 8;
+    // From linux/fcntl.h.
+    const F_SETLEASE: u32 = 1024;
     match check {
         Check::Clone => unless_bits(0, NAMESPACES, libc::EPERM),
         Check::Unshare => unless_bits(0, NAMESPACES | NEW_TIME, libc::EPERM),
@@ -205,6 +209,7 @@ fn checked(check: Check) -> Vec<u64> {
         // TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD. Only the low half counts in the kernel, so only
         // that is compared (CVE-2019-7303).
         Check::Ioctl => none_of(1, &[0x5412, 0x541c, 0x541d, 0x5423], libc::EPERM),
+        Check::Fcntl => none_of(1, &[F_SETLEASE], libc::EPERM),
         Check::Mode { mode } => unless_bits(mode, SET_IDS, libc::EPERM),
         Check::ModeIfMade { flags, mode } => {
             let mut check = vec![load(argument(flags)), jump(ANY_BIT, MAKES, 1, 0), give(ALLOW)];

@@ -148,6 +148,17 @@ fn no_call_makes_a_file_that_lends_its_owner() {
 }
 
 #[test]
+fn a_lease_is_refused_and_a_lock_is_not() {
+    let fcntl = |command: i32| {
+        outcome(Sockets::Unix, libc::SYS_fcntl, [3, u64::try_from(command).unwrap(), 0])
+    };
+    assert_eq!(fcntl(libc::F_SETLEASE), Err(libc::EPERM));
+    for command in [libc::F_GETLEASE, libc::F_SETLK, libc::F_DUPFD_CLOEXEC, libc::F_ADD_SEALS] {
+        assert_eq!(fcntl(command), Ok(()));
+    }
+}
+
+#[test]
 fn the_program_is_small() {
     // So that every jump of a condition can reach its place, too.
     let len = filter(Sockets::Internet).len();

@@ -59,8 +59,8 @@ pub(crate) fn hand_on_capabilities() -> Result<()> {
     let data = sets.as_mut_ptr().expose_provenance();
     // SAFETY: the kernel reads the header and 24 bytes.
     unsafe { call(nr::CAPSET, [head, data, 0, 0, 0, 0]) }?;
-    let held = u64::from(high) << 32 | u64::from(low);
-    for capability in (0..64).filter(|capability| held >> capability & 1 == 1) {
+    let permitted = u64::from(high) << 32 | u64::from(low);
+    for capability in (0..64).filter(|capability| permitted >> capability & 1 == 1) {
         plain_call(nr::PRCTL, [PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0])?;
     }
     Ok(())
