@@ -8,6 +8,8 @@ mod chmod;
 mod command_line_of_others;
 mod dot_dot_path;
 mod emergency_keys;
+mod environment_of_others;
+mod facts_of_the_machine;
 mod file_by_number;
 mod handle_chmod;
 mod hard_link;
@@ -38,11 +40,15 @@ mod protected_replaced;
 mod protected_write;
 mod rename_in;
 mod rename_out;
+mod root_of_others;
 mod root_of_the_box;
 mod shared_memory_folder;
 mod shown_attribute;
 mod shown_cut;
 mod shown_flags;
+mod shown_lease;
+mod shown_lock;
+mod shown_pipe;
 mod shown_removed;
 mod shown_reopened;
 mod shown_times;
@@ -66,6 +72,8 @@ suite! {
     command_line_of_others,
     dot_dot_path,
     emergency_keys,
+    environment_of_others,
+    facts_of_the_machine,
     file_by_number,
     handle_chmod,
     hard_link,
@@ -96,11 +104,15 @@ suite! {
     protected_write,
     rename_in,
     rename_out,
+    root_of_others,
     root_of_the_box,
     shared_memory_folder,
     shown_attribute,
     shown_cut,
     shown_flags,
+    shown_lease,
+    shown_lock,
+    shown_pipe,
     shown_removed,
     shown_reopened,
     shown_times,

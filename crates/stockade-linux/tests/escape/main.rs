@@ -6,7 +6,12 @@
 //! and `table.rs` writes into `THREAT_MODEL.md` which mechanism catches which attack.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::as_conversions, reason = "arguments of system calls are words")]
+#![expect(
+    clippy::as_conversions,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    reason = "arguments of system calls are words of a 64-bit machine"
+)]
 
 mod files;
 mod kernel;

@@ -3,6 +3,7 @@
 mod address_space;
 mod core_file;
 mod file_size;
+mod filled_project;
 mod filled_shared_memory;
 mod filled_temporary_folder;
 mod memory;
@@ -22,6 +23,7 @@ suite! {
     address_space,
     core_file,
     file_size,
+    filled_project,
     filled_shared_memory,
     filled_temporary_folder,
     memory,

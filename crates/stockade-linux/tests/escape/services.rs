@@ -44,6 +44,7 @@ mod socket_to_the_host_of_a_machine;
 mod terminal_injection;
 mod terminal_injection_in_disguise;
 mod trace;
+mod trace_of_others;
 
 use crate::support::suite;
 
@@ -92,4 +93,5 @@ suite! {
     terminal_injection,
     terminal_injection_in_disguise,
     trace,
+    trace_of_others,
 }

@@ -10,7 +10,7 @@ pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 10,
     attempt: |_| {
-        let (folder, name) = (LEAKED as usize, c"canary");
+        let (folder, name) = (LEAKED, c"canary");
         let file = call(libc::SYS_openat, &[folder, address(name), libc::O_RDONLY as usize])?;
         fs::read_to_string(format!("/proc/self/fd/{file}"))
     },

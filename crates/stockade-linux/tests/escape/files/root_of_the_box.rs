@@ -10,7 +10,7 @@ pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 33,
     needs: &[Need::Root],
-    plant: |scene| scene.tell("name", scene.unique()),
+    plant: |scene| scene.tell("name", &scene.unique()),
     attempt: |aim| {
         let path = format!("/{}", aim.fact("name"));
         fs::write(&path, "")?;

@@ -10,7 +10,7 @@ use crate::support::{Attack, Reason, done};
 pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 84,
-    plant: |scene| scene.tell("folder", format!("/tmp/{}", scene.unique())),
+    plant: |scene| scene.tell("folder", &format!("/tmp/{}", scene.unique())),
     attempt: |aim| {
         let folder = PathBuf::from(aim.fact("folder"));
         fs::create_dir_all(&folder)?;

@@ -22,7 +22,7 @@ pub(crate) const ATTACK: Attack = Attack {
 /// Uses memory, and holds it while further processes do the same.
 fn nested(left: usize) -> Result<()> {
     let memory = vec![1_u8; 32 << 20];
-    let result = if left > 1 { in_child(|| nested(left - 1)) } else { Ok(()) };
+    let result = if left > 1 { in_child(|| nested(left.saturating_sub(1))) } else { Ok(()) };
     assert!(memory.iter().step_by(4096).all(|byte| *byte == 1));
     result
 }

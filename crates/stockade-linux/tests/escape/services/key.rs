@@ -10,7 +10,7 @@ pub(crate) const ATTACK: Attack = Attack {
     needs: &[Need::Kernel(libc::ENOSYS)],
     attempt: |_| {
         let (kind, name, payload) = (c"user", c"stockade-escape", c"x");
-        let process_ring = -2_isize as usize;
+        let process_ring = (-2_isize).cast_unsigned();
         let args = [address(kind), address(name), address(payload), 1, process_ring];
         done(call(libc::SYS_add_key, &args))
     },

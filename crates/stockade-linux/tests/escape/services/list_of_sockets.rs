@@ -12,7 +12,7 @@ pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 59,
     plant: |scene| {
-        let name = format!("{}", scene.unique());
+        let name = scene.unique();
         scene.tell("name", &name);
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         scene.hold(UnixListener::bind_addr(&address).unwrap());

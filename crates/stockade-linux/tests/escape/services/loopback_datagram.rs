@@ -12,7 +12,7 @@ pub(crate) const ATTACK: Attack = Attack {
     plant: |scene| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_nonblocking(true).unwrap();
-        scene.tell("port", socket.local_addr().unwrap().port());
+        scene.tell("port", &socket.local_addr().unwrap().port());
         scene.hold(socket);
     },
     attempt: |aim| {

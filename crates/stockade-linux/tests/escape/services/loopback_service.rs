@@ -11,7 +11,7 @@ pub(crate) const ATTACK: Attack = Attack {
     number: 55,
     plant: |scene| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        scene.tell("port", listener.local_addr().unwrap().port());
+        scene.tell("port", &listener.local_addr().unwrap().port());
         scene.hold(listener);
     },
     attempt: |aim| done(TcpStream::connect(format!("127.0.0.1:{}", aim.fact("port")))),

@@ -10,7 +10,7 @@ pub(crate) const ATTACK: Attack = Attack {
     needs: &[Need::Kernel(libc::ENOSYS)],
     plant: |scene| {
         let name = word(scene.unique());
-        scene.tell("name", scene.unique());
+        scene.tell("name", &scene.unique());
         let flags = (libc::O_CREAT | libc::O_RDWR) as usize;
         let at = address(name.as_c_str());
         let Ok(queue) = call(libc::SYS_mq_open, &[at, flags, 0o666, 0]) else { return };

@@ -13,7 +13,7 @@ pub(crate) const ATTACK: Attack = Attack {
         let mut attributes = [0_u64; 16];
         attributes[0] = 1 | (128 << 32);
         attributes[5] = 1 << 5 | 1 << 6;
-        let nothing = -1_isize as usize;
+        let nothing = usize::MAX;
         done(call(libc::SYS_perf_event_open, &[address(&attributes), 0, nothing, nothing, 0]))
     },
     refused: &[Reason::Errno(libc::EPERM)],

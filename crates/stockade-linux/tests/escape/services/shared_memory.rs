@@ -9,7 +9,7 @@ pub(crate) const ATTACK: Attack = Attack {
     number: 61,
     plant: |scene| {
         let key = scene.number();
-        scene.tell("key", key);
+        scene.tell("key", &key);
         let id = call(libc::SYS_shmget, &[key, 4096, (libc::IPC_CREAT | 0o666) as usize]).unwrap();
         scene.hold(Planted::new(move || {
             call(libc::SYS_shmctl, &[id, libc::IPC_RMID as usize, 0]).unwrap();

@@ -1,6 +1,7 @@
 //! This test binary as the attacker: `attacks_when_asked` does nothing, unless a variable names an
 //! attack.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) const ARGS: [&str; 4] =
 #[derive(Debug)]
 pub(crate) struct Aim {
     place: PathBuf,
+    facts: BTreeMap<String, String>,
 }
 
 impl Aim {
@@ -46,7 +48,7 @@ impl Aim {
 
     /// What the harness told besides.
     pub(crate) fn fact(&self, name: &str) -> String {
-        env::var(format!("{FACT}{name}")).unwrap()
+        self.facts.get(name).unwrap().clone()
     }
 
     /// A number that the harness told.
@@ -58,7 +60,11 @@ impl Aim {
 #[test]
 fn attacks_when_asked() {
     let Ok(name) = env::var(ATTACK) else { return };
-    let aim = Aim { place: env::var_os(PLACE).unwrap().into() };
+    let facts = env::vars().filter_map(|(name, value)| {
+        let name = name.strip_prefix(FACT)?;
+        Some((name.to_owned(), value))
+    });
+    let aim = Aim { place: env::var_os(PLACE).unwrap().into(), facts: facts.collect() };
     let mut all = crate::GROUPS.into_iter().flatten();
     let attack = all.find(|attack| attack.name() == name).unwrap();
     let answer = match (attack.attempt)(&aim) {

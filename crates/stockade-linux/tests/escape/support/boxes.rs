@@ -44,7 +44,7 @@ pub(crate) fn rlimits() -> Rlimits {
         file_size_bytes: Some(4 << 20),
         processes: Some(u64::from(TASKS_MAX)),
         open_files: Some(128),
-        core_bytes: Some(0),
+        core_bytes: Some(1),
         stack_bytes: None,
     }
 }

@@ -76,11 +76,11 @@ fn attempt(attack: &Attack, run: impl FnOnce(&Attack, &Scene) -> Answer) -> (Ans
     let loot = if let Answer::Reached(loot) = &answer { loot } else { "" };
     let seen = (attack.reached)(&scene, loot);
     let is_unsure = attack.refused.contains(&Reason::Nothing);
-    match answer {
-        Answer::Reached(_) if !seen && is_unsure => (Answer::Stopped(Reason::Nothing), false),
-        Answer::Reached(_) if !seen => panic!("{}: {answer:?}, and it is not so", attack.name()),
-        other => (other, seen),
+    if seen || !matches!(answer, Answer::Reached(_)) {
+        return (answer, seen);
     }
+    assert!(is_unsure, "{} says {answer:?}, and it is not so", attack.name());
+    (Answer::Stopped(Reason::Nothing), false)
 }
 
 fn without(attack: &Attack, mut left_out: Vec<Mechanism>) -> (Answer, bool) {
@@ -119,5 +119,6 @@ fn has_cgroup() -> bool {
 }
 
 fn skip(attack: &Attack, reason: &str) {
-    writeln!(std::io::stderr(), "skipped: {}: {reason}", attack.name()).unwrap();
+    let mut err = std::io::stderr().lock();
+    writeln!(err, "skipped: {}: {reason}", attack.name()).unwrap();
 }

@@ -16,6 +16,7 @@ use stockade_linux::{Mechanism, Running, Spec, Status, Stdin, start_jailed};
 use super::attack::{Attack, Reason};
 use super::attacker::{ANSWER, ARGS, ATTACK, FACT, PLACE};
 use super::boxes;
+use super::calls::call;
 use super::scene::Scene;
 
 /// What came of an attempt, in the attacker's own words or by its end.
@@ -36,13 +37,9 @@ pub(crate) fn bare(attack: &Attack, scene: &Scene) -> Answer {
     let mut command = Command::new(program());
     command.args(ARGS).env_clear().current_dir(scene.at("project")).stdin(Stdio::null());
     command.envs(environment(attack, scene));
-    // SAFETY: between fork and exec there is one system call without memory.
-    unsafe {
-        command.pre_exec(move || match libc::dup2(leaked.as_raw_fd(), LEAKED) {
-            -1 => Err(std::io::Error::last_os_error()),
-            _ => Ok(()),
-        });
-    }
+    let leak = move || call(libc::SYS_dup3, &[leaked.as_raw_fd() as usize, LEAKED, 0]).map(drop);
+    // SAFETY: between fork and exec there is one system call, which takes no memory.
+    let command = unsafe { command.pre_exec(leak) };
     let output = command.output().unwrap();
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -50,7 +47,7 @@ pub(crate) fn bare(attack: &Attack, scene: &Scene) -> Answer {
 }
 
 /// The descriptor of a host's folder that is not closed, without a box.
-pub(crate) const LEAKED: i32 = 50;
+pub(crate) const LEAKED: usize = 50;
 
 /// Runs the attack in the standard box with these mechanisms left out.
 pub(crate) fn boxed(attack: &Attack, scene: &Scene, left_out: &[Mechanism]) -> Answer {

@@ -1,6 +1,7 @@
 //! What an attack finds: a project, a folder that can be read, a folder outside, and canaries.
 
 use std::any::Any;
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -87,7 +88,7 @@ impl Scene {
     }
 
     /// Tells the attacker something.
-    pub(crate) fn tell(&mut self, name: &str, value: impl ToString) {
+    pub(crate) fn tell(&mut self, name: &str, value: &dyn Display) {
         self.facts.push((name.to_owned(), value.to_string()));
     }
 
@@ -111,7 +112,7 @@ impl Scene {
         let folder = PathBuf::from(shared).join(self.unique());
         fs::create_dir(&folder).unwrap();
         open_to_all(&folder, 0o777);
-        self.tell("folder", folder.display());
+        self.tell("folder", &folder.display());
         let planted = folder.clone();
         self.hold(Planted::new(move || fs::remove_dir_all(&planted).unwrap()));
         folder
@@ -120,7 +121,7 @@ impl Scene {
     /// Plants a process of the user that the box is outside, and tells its id.
     pub(crate) fn plant_process(&mut self) {
         let canary = Canary::new(&self.secret);
-        self.tell("pid", canary.0.id());
+        self.tell("pid", &canary.0.id());
         self.canary = Some(canary);
     }
 
@@ -201,7 +202,13 @@ impl Canary {
     fn new(name: &str) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a process outside every box")]
         let mut command = Command::new("/bin/sleep");
-        command.arg0(name).arg("1000").stdin(Stdio::null()).stdout(Stdio::null());
+        command
+            .arg0(name)
+            .arg("1000")
+            .env_clear()
+            .env("SECRET", name)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         if rustix::process::geteuid().is_root() {
             let Identity { outer_uid, outer_gid, .. } = Identity::of_caller();
             command.uid(outer_uid).gid(outer_gid);
