@@ -21,6 +21,7 @@ mod inherited_folder;
 mod kernel_setting;
 mod link_that_is_read;
 mod link_that_is_written;
+mod list_of_keys;
 mod made_set_user_id;
 mod many_files;
 mod nested_mount;
@@ -85,6 +86,7 @@ suite! {
     kernel_setting,
     link_that_is_read,
     link_that_is_written,
+    list_of_keys,
     made_set_user_id,
     many_files,
     nested_mount,

@@ -54,6 +54,9 @@ fn mounts(scene: &Scene, program: &Path) -> Vec<Mount> {
         SYSTEM.into_iter().filter_map(|path| Mount::read_only(path).ok()).collect();
     all.extend(Mount::devices(MEMORY_BYTES).unwrap());
     all.push(Mount::Proc { target: c"/proc".to_owned(), view: ProcView::Whole });
+    if Path::new("/proc/keys").exists() {
+        all.push(Mount::Hide { target: c"/proc/keys".to_owned() });
+    }
     all.push(Mount::Memory {
         target: c"/tmp".to_owned(),
         bytes_max: MEMORY_BYTES,

@@ -17,7 +17,7 @@ use std::time::Duration;
 use stockade_linux::Identity;
 use tempfile::TempDir;
 
-use super::calls::{address, call};
+use super::calls::{address, call, word};
 use super::meanwhile::Meanwhile;
 
 /// A fresh scene, removed with all its canaries when dropped. Permissions let everybody do
@@ -148,6 +148,23 @@ impl Scene {
         let mut parts = self.secret.split('-').skip(1).map(|part| part.parse::<usize>().unwrap());
         let (process, scene) = (parts.next().unwrap(), parts.next().unwrap());
         0x4000_0000 | (process & 0x3_ffff) << 12 | scene & 0xfff
+    }
+
+    /// Plants a key in the ring of this thread's session, which those that it starts inherit. It
+    /// belongs to the user that the box is outside, and goes with the thread.
+    pub(crate) fn plant_key(&mut self) {
+        const JOIN_SESSION: usize = 1;
+        let session = (-3_isize).cast_unsigned();
+        call(libc::SYS_keyctl, &[JOIN_SESSION, 0]).unwrap();
+        let (kind, name) = (c"user", word(self.unique()));
+        let (name, secret) = (address(name.as_c_str()), address(self.secret.as_bytes()));
+        let args = [address(kind), name, secret, self.secret.len(), session];
+        let key = call(libc::SYS_add_key, &args).unwrap();
+        if rustix::process::geteuid().is_root() {
+            const CHANGE_OWNER: usize = 4;
+            let box_user = Identity::of_caller().outer_uid as usize;
+            call(libc::SYS_keyctl, &[CHANGE_OWNER, key, box_user, usize::MAX]).unwrap();
+        }
     }
 
     /// Plants a terminal, which is handed over at a socket in the project.

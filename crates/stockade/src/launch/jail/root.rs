@@ -33,6 +33,8 @@ const SYSTEM: [&str; 12] = [
 pub(super) const HOME: &str = "/tmp/home";
 /// The folder for temporary files in a box.
 pub(super) const TEMPORARY: &str = "/tmp";
+/// The list of the kernel's keys: it names every key of the user, also those outside the box.
+const KEYS: &str = "/proc/keys";
 const TEMPORARY_BYTES: u64 = 1 << 30;
 const TEMPORARY_FILES: u64 = 1 << 18;
 const SHARED_MEMORY_BYTES: u64 = 256 << 20;
@@ -53,6 +55,9 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
     let devices = Mount::devices(SHARED_MEMORY_BYTES);
     mounts.extend(devices.map_err(|error| unshown(Path::new("/dev"), &error))?);
     mounts.push(Mount::Proc { target: c"/proc".to_owned(), view: ProcView::Whole });
+    if Path::new(KEYS).exists() {
+        mounts.push(Mount::Hide { target: c_path(Path::new(KEYS))? });
+    }
     mounts.push(Mount::Memory {
         target: c_path(Path::new(TEMPORARY))?,
         bytes_max: TEMPORARY_BYTES,
