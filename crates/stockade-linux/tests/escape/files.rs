@@ -6,6 +6,7 @@ mod cgroup_mount;
 mod changed_root;
 mod chmod;
 mod command_line_of_others;
+mod device_of_file_systems;
 mod dot_dot_path;
 mod emergency_keys;
 mod environment_of_others;
@@ -71,6 +72,7 @@ suite! {
     changed_root,
     chmod,
     command_line_of_others,
+    device_of_file_systems,
     dot_dot_path,
     emergency_keys,
     environment_of_others,

@@ -21,6 +21,7 @@ mod new_processes;
 mod new_time;
 mod new_user_namespace;
 mod opened_file_system;
+mod program_in_the_kernel;
 
 use crate::support::suite;
 
@@ -46,4 +47,5 @@ suite! {
     new_time,
     new_user_namespace,
     opened_file_system,
+    program_in_the_kernel,
 }

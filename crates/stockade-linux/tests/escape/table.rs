@@ -28,8 +28,9 @@ fn is_alone(attack: &Attack, mechanism: Mechanism) -> bool {
 }
 
 fn names(attacks: impl Iterator<Item = &'static Attack>) -> String {
-    let mut names: Vec<_> = attacks.map(|attack| format!("`{}`", attack.name())).collect();
+    let mut names: Vec<_> = attacks.map(Attack::name).collect();
     names.sort_unstable();
+    let names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "–".to_owned() } else { names.join(", ") }
 }
 
@@ -44,6 +45,10 @@ fn table() -> String {
         let alone = names(caught().filter(|one| is_alone(one, mechanism)));
         let shared = names(caught().filter(|one| !is_alone(one, mechanism)));
         writeln!(text, "| {mechanism} | {alone} | {shared} |").unwrap();
+    }
+    text.push_str("\nKnown gaps, which the suite asserts as they are:\n\n");
+    for (attack, gap) in all().filter_map(|one| Some((one, one.known_gap?))) {
+        writeln!(text, "- `{}`: {gap}", attack.name()).unwrap();
     }
     text.push_str(END);
     text

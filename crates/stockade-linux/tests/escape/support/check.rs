@@ -10,15 +10,14 @@ use super::scene::Scene;
 
 /// Without the box the attack succeeds; in it, it fails for a reason that it states.
 pub(crate) fn holds(attack: &Attack) {
-    if let Some(missing) = lacks(attack) {
-        return skip(attack, &missing);
+    if let Some(need) = lacks(attack) {
+        return skip(attack, need);
     }
     let (answer, reached) = attempt(attack, bare);
     if let Answer::Stopped(Reason::Errno(errno)) = answer
         && attack.needs.contains(&Need::Kernel(errno))
     {
-        let error = std::io::Error::from_raw_os_error(errno);
-        return skip(attack, &format!("this machine does not have it: {error}"));
+        return skip(attack, Need::Kernel(errno));
     }
     assert!(reached, "without a box {} must succeed: {answer:?}", attack.name());
     let (answer, reached) = attempt(attack, |attack, scene| boxed(attack, scene, &[]));
@@ -33,14 +32,13 @@ pub(crate) fn holds(attack: &Attack) {
 
 /// Each lock alone stops the attack, and it succeeds once all are open.
 pub(crate) fn turns_red(attack: &Attack) {
-    if let Some(missing) = lacks(attack) {
-        return skip(attack, &missing);
+    if let Some(need) = lacks(attack) {
+        return skip(attack, need);
     }
-    if attack.needs.iter().any(|need| matches!(need, Need::Kernel(_))) {
-        let (answer, reached) = attempt(attack, bare);
-        if !reached {
-            return skip(attack, &format!("it does not succeed without a box: {answer:?}"));
-        }
+    if attack.needs.iter().any(|need| matches!(need, Need::Kernel(_)))
+        && let (Answer::Stopped(Reason::Errno(errno)), false) = attempt(attack, bare)
+    {
+        return skip(attack, Need::Kernel(errno));
     }
     let locks: Vec<&[Mechanism]> =
         attack.locks.iter().copied().filter(|lock| exists(lock)).collect();
@@ -100,12 +98,12 @@ fn exists(lock: &[Mechanism]) -> bool {
     !lock.contains(&Mechanism::Cgroup) || has_cgroup()
 }
 
-fn lacks(attack: &Attack) -> Option<String> {
+fn lacks(attack: &Attack) -> Option<Need> {
     let is_root = rustix::process::geteuid().is_root();
-    attack.needs.iter().find_map(|need| match need {
-        Need::Root if !is_root => Some("it succeeds for root only".to_owned()),
-        Need::Cgroup if !has_cgroup() => Some("this user has no cgroups".to_owned()),
-        Need::Root | Need::Cgroup | Need::Kernel(_) => None,
+    attack.needs.iter().copied().find(|need| match need {
+        Need::Root => !is_root,
+        Need::Cgroup => !has_cgroup(),
+        Need::Kernel(_) => false,
     })
 }
 
@@ -118,7 +116,20 @@ fn has_cgroup() -> bool {
     Cgroup::create(limits).missing().is_empty()
 }
 
-fn skip(attack: &Attack, reason: &str) {
+/// Says that an attack was not tried, which is a failure where `STOCKADE_TEST_REQUIRES` names the
+/// need.
+fn skip(attack: &Attack, need: Need) {
+    let (name, reason) = match need {
+        Need::Root => ("root", "it succeeds for root only".to_owned()),
+        Need::Cgroup => ("cgroup", "this user has no cgroups".to_owned()),
+        Need::Kernel(errno) => {
+            let error = std::io::Error::from_raw_os_error(errno);
+            (attack.name(), format!("it does not succeed without a box either: {error}"))
+        }
+    };
+    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
+    let is_required = required.split(',').any(|one| one == name);
+    assert!(!is_required, "{name} is required: {}: {reason}", attack.name());
     let mut err = std::io::stderr().lock();
     writeln!(err, "skipped: {}: {reason}", attack.name()).unwrap();
 }
