@@ -23,6 +23,7 @@ mod kernel_setting;
 mod link_that_is_read;
 mod link_that_is_written;
 mod list_of_keys;
+mod made_device;
 mod made_set_user_id;
 mod many_files;
 mod nested_mount;
@@ -89,6 +90,7 @@ suite! {
     link_that_is_read,
     link_that_is_written,
     list_of_keys,
+    made_device,
     made_set_user_id,
     many_files,
     nested_mount,

@@ -11,8 +11,10 @@ mod entered_namespace;
 mod executable_memory;
 mod foreign_architecture;
 mod host_name;
+mod kernel_log;
 mod list_of_mounts;
 mod listener;
+mod module;
 mod netlink_of_the_firewall;
 mod new_mounts;
 mod new_network;
@@ -37,8 +39,10 @@ suite! {
     executable_memory,
     foreign_architecture,
     host_name,
+    kernel_log,
     list_of_mounts,
     listener,
+    module,
     netlink_of_the_firewall,
     new_mounts,
     new_network,

@@ -46,6 +46,13 @@ fn table() -> String {
         let shared = names(caught().filter(|one| !is_alone(one, mechanism)));
         writeln!(text, "| {mechanism} | {alone} | {shared} |").unwrap();
     }
+    text.push_str(
+        "\nStopped by the kernel whatever is left out, so that they say nothing about the box and are not \
+         counted:\n\n",
+    );
+    for (attack, why) in all().filter_map(|one| Some((one, one.kernel_default?))) {
+        writeln!(text, "- `{}`: {why}", attack.name()).unwrap();
+    }
     text.push_str("\nKnown gaps, which the suite asserts as they are:\n\n");
     for (attack, gap) in all().filter_map(|one| Some((one, one.known_gap?))) {
         writeln!(text, "- `{}`: {gap}", attack.name()).unwrap();
@@ -89,7 +96,7 @@ fn enough_attacks_are_caught_each_under_a_name_of_its_own() {
     assert_eq!(names.len(), all().count());
 }
 
-/// An attack that is caught states why, one that is not says so; the file's first line has its
+/// An attack is caught, or stopped by the kernel anyway, or a gap; the file's first line has its
 /// number.
 #[test]
 fn every_attack_says_what_it_is() {
@@ -101,7 +108,10 @@ fn every_attack_says_what_it_is() {
             let line = format!("//! {}: ", attack.number);
             assert!(text.starts_with(&line), "{} must begin with {line:?}", path.display());
         }
-        let is_caught = !attack.locks.is_empty() && !attack.refused.is_empty();
-        assert_ne!(is_caught, attack.known_gap.is_some(), "{}", attack.name());
+        assert_eq!(attack.refused.is_empty(), attack.known_gap.is_some(), "{}", attack.name());
+        let classes =
+            [!attack.locks.is_empty(), attack.kernel_default.is_some(), attack.known_gap.is_some()];
+        let count = classes.into_iter().filter(|class| *class).count();
+        assert_eq!(count, 1, "{}", attack.name());
     }
 }

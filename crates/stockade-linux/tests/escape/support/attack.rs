@@ -27,6 +27,9 @@ pub(crate) struct Attack {
     /// The locks of which each alone stops it. A lock may be made of several mechanisms, and is
     /// open once one of them is left out.
     pub(crate) locks: &'static [&'static [Mechanism]],
+    /// Why the kernel stops it whatever is left out, where that is so: it then says nothing about
+    /// the box.
+    pub(crate) kernel_default: Option<&'static str>,
     /// Why it succeeds in the box all the same, where it does.
     pub(crate) known_gap: Option<&'static str>,
 }
@@ -42,6 +45,7 @@ impl Attack {
         reached: |_, loot| loot == "done",
         refused: &[],
         locks: &[],
+        kernel_default: None,
         known_gap: None,
     };
 

@@ -30,6 +30,16 @@ pub(crate) fn holds(attack: &Attack) {
     assert!(stated, "{} must be refused by one of {:?}: {answer:?}", attack.name(), attack.refused);
 }
 
+/// The mechanisms that could stop what the kernel lets nobody do but the machine's own root.
+const PRIVILEGES: [Mechanism; 6] = [
+    Mechanism::Filter,
+    Mechanism::Landlock,
+    Mechanism::NoCapabilities,
+    Mechanism::NoNesting,
+    Mechanism::NoNewPrivileges,
+    Mechanism::MountFlags,
+];
+
 /// Each lock alone stops the attack, and it succeeds once all are open.
 pub(crate) fn turns_red(attack: &Attack) {
     if let Some(need) = lacks(attack) {
@@ -39,6 +49,11 @@ pub(crate) fn turns_red(attack: &Attack) {
         && let (Answer::Stopped(Reason::Errno(errno)), false) = attempt(attack, bare)
     {
         return skip(attack, Need::Kernel(errno));
+    }
+    if attack.kernel_default.is_some() {
+        let (answer, reached) = without(attack, PRIVILEGES.to_vec());
+        let stopped = matches!(answer, Answer::Stopped(_));
+        assert!(stopped && !reached, "{} is no default any more: {answer:?}", attack.name());
     }
     let locks: Vec<&[Mechanism]> =
         attack.locks.iter().copied().filter(|lock| exists(lock)).collect();
