@@ -15,5 +15,6 @@ pub(crate) const ATTACK: Attack = Attack {
     },
     refused: &[Reason::Errno(libc::ENOENT)],
     locks: &[&[MountNamespace], &[Landlock]],
+    landlock_since: 2,
     ..Attack::READ
 };

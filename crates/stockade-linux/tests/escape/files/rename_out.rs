@@ -16,5 +16,6 @@ pub(crate) const ATTACK: Attack = Attack {
     reached: |scene, _| scene.read("outside/new") == "evil",
     refused: &[Reason::Errno(libc::ENOENT)],
     locks: &[&[MountNamespace], &[Landlock]],
+    landlock_since: 2,
     ..Attack::CALL
 };

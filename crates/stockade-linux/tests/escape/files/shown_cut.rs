@@ -14,5 +14,6 @@ pub(crate) const ATTACK: Attack = Attack {
     reached: |scene, _| scene.read("shown/canary").is_empty(),
     refused: &[Reason::Errno(libc::EROFS)],
     locks: &[&[ReadOnlyBinds], &[Landlock]],
+    landlock_since: 3,
     ..Attack::CALL
 };

@@ -1,32 +1,33 @@
 //! 35: takes a lease on a file that can only be read, which stops writers outside.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::thread;
 use std::time::Duration;
 
 use stockade_linux::Mechanism::Filter;
 
-use crate::support::{Attack, Meanwhile, Reason, call, done};
+use crate::support::{Attack, Meanwhile, Reason, call, done, within};
 
 pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 35,
     plant: |scene| {
-        let path = scene.at("shown/canary");
+        let (path, seen) = (scene.at("shown/canary"), scene.at("project/seen"));
         scene.hold(Meanwhile::new(move || {
             let mut options = OpenOptions::new();
             let opened = options.write(true).custom_flags(libc::O_NONBLOCK).open(&path);
-            opened.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+            let waits = opened.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+            waits && fs::write(&seen, "").is_ok()
         }));
     },
     attempt: |aim| {
         let file = File::open(aim.shown("canary"))?;
         let (file, read) = (file.as_raw_fd() as usize, libc::F_RDLCK as usize);
         call(libc::SYS_fcntl, &[file, libc::F_SETLEASE as usize, read])?;
-        thread::sleep(Duration::from_millis(100));
+        // The harness says when it had to wait.
+        within(Duration::from_secs(2), || aim.project("seen").exists());
         done(Ok(()))
     },
     reached: |scene, _| scene.held::<Meanwhile>().has_happened(),

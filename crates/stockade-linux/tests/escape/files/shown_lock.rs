@@ -1,26 +1,28 @@
 //! 35: locks a file that can only be read, so that a program outside waits for it.
 
-use std::fs::{File, TryLockError};
-use std::thread;
+use std::fs::{self, File, TryLockError};
 use std::time::Duration;
 
-use crate::support::{Attack, Meanwhile, done};
+use crate::support::{Attack, Meanwhile, done, within};
 
 pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 35,
     plant: |scene| {
         let file = File::open(scene.at("shown/canary")).unwrap();
+        let seen = scene.at("project/seen");
         scene.hold(Meanwhile::new(move || {
             let locked = file.try_lock();
             file.unlock().unwrap();
-            matches!(locked, Err(TryLockError::WouldBlock))
+            let waits = matches!(locked, Err(TryLockError::WouldBlock));
+            waits && fs::write(&seen, "").is_ok()
         }));
     },
     attempt: |aim| {
         let file = File::open(aim.shown("canary"))?;
         file.lock()?;
-        thread::sleep(Duration::from_millis(100));
+        // The harness says when it had to wait.
+        within(Duration::from_secs(2), || aim.project("seen").exists());
         done(Ok(()))
     },
     reached: |scene, _| scene.held::<Meanwhile>().has_happened(),

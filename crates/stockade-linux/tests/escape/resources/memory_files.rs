@@ -1,9 +1,9 @@
 //! 84: fills files that are in memory and have no name.
 
-use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::Write;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use stockade_linux::Mechanism::Cgroup;
 
 use crate::support::{Attack, Need, Reason, done};

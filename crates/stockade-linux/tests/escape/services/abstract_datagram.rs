@@ -25,5 +25,6 @@ pub(crate) const ATTACK: Attack = Attack {
     reached: |scene, _| scene.held::<UnixDatagram>().recv(&mut [0; 8]).is_ok(),
     refused: &[Reason::Errno(libc::ECONNREFUSED)],
     locks: &[&[NetworkNamespace], &[Landlock]],
+    landlock_since: 6,
     ..Attack::CALL
 };

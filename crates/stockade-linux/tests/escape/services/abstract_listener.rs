@@ -3,12 +3,11 @@
 use std::io::Error;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::thread;
 use std::time::Duration;
 
 use stockade_linux::Mechanism::NetworkNamespace;
 
-use crate::support::{Attack, Meanwhile, Reason, done};
+use crate::support::{Attack, Meanwhile, Reason, done, within};
 
 pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
@@ -23,13 +22,8 @@ pub(crate) const ATTACK: Attack = Attack {
         let address = SocketAddr::from_abstract_name(aim.fact("name"))?;
         let listener = UnixListener::bind_addr(&address)?;
         listener.set_nonblocking(true)?;
-        for _ in 0..200 {
-            if listener.accept().is_ok() {
-                return done(Ok(()));
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-        Err(Error::other("nobody came"))
+        let came = within(Duration::from_secs(1), || listener.accept().is_ok());
+        if came { done(Ok(())) } else { Err(Error::other("nobody came")) }
     },
     reached: |scene, _| scene.held::<Meanwhile>().has_happened(),
     refused: &[Reason::Nothing],

@@ -1,11 +1,11 @@
 //! 52: connects to an abstract socket of packets.
 
+use std::os::fd::OwnedFd;
+
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept, bind, connect, listen, socket,
     socket_with,
 };
-use std::os::fd::OwnedFd;
-
 use stockade_linux::Mechanism::{Landlock, NetworkNamespace};
 
 use crate::support::{Attack, Reason, done};
@@ -25,14 +25,13 @@ pub(crate) const ATTACK: Attack = Attack {
     },
     attempt: |aim| {
         let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None)?;
-        let name = aim.fact("name");
-        done(
-            connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)
-                .map_err(Into::into),
-        )
+        let address = SocketAddrUnix::new_abstract_name(aim.fact("name").as_bytes())?;
+        connect(&socket, &address)?;
+        done(Ok(()))
     },
     reached: |scene, _| accept(scene.held::<OwnedFd>()).is_ok(),
     refused: &[Reason::Errno(libc::ECONNREFUSED)],
     locks: &[&[NetworkNamespace], &[Landlock]],
+    landlock_since: 6,
     ..Attack::CALL
 };

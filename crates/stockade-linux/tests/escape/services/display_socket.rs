@@ -27,5 +27,6 @@ pub(crate) const ATTACK: Attack = Attack {
     },
     refused: &[Reason::Errno(libc::ECONNREFUSED)],
     locks: &[&[NetworkNamespace], &[Landlock]],
+    landlock_since: 6,
     ..Attack::CALL
 };

@@ -12,5 +12,6 @@ pub(crate) const ATTACK: Attack = Attack {
     reached: |scene, _| scene.is_process_dead(),
     refused: &[Reason::Errno(libc::ESRCH)],
     locks: &[&[PidNamespace], &[Landlock]],
+    landlock_since: 6,
     ..Attack::CALL
 };

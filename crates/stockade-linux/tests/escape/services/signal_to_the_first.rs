@@ -12,5 +12,6 @@ pub(crate) const ATTACK: Attack = Attack {
     attempt: |_| done(call(libc::SYS_kill, &[parent_id() as usize, 0])),
     refused: &[Reason::Errno(libc::EPERM)],
     locks: &[&[Landlock]],
+    landlock_since: 6,
     ..Attack::CALL
 };

@@ -27,6 +27,8 @@ pub(crate) struct Attack {
     /// The locks of which each alone stops it. A lock may be made of several mechanisms, and is
     /// open once one of them is left out.
     pub(crate) locks: &'static [&'static [Mechanism]],
+    /// The Landlock ABI from which on Landlock is a lock, where it is one.
+    pub(crate) landlock_since: u32,
     /// Why the kernel stops it whatever is left out, where that is so: it then says nothing about
     /// the box.
     pub(crate) kernel_default: Option<&'static str>,
@@ -45,6 +47,7 @@ impl Attack {
         reached: |_, loot| loot == "done",
         refused: &[],
         locks: &[],
+        landlock_since: 1,
         kernel_default: None,
         known_gap: None,
     };
@@ -80,6 +83,8 @@ pub(crate) enum Need {
     Root,
     /// Cgroups that this user can make.
     Cgroup,
+    /// A Landlock that stops it, where nothing else does.
+    Landlock,
     /// The kernel or the machine to have it: without it the control ends with this error.
     Kernel(i32),
 }

@@ -22,7 +22,7 @@ const MEMORY_FILES: u64 = 512;
 pub(crate) fn standard(scene: &Scene, program: &Path, left_out: &[Mechanism]) -> Jail {
     let mut jail = Jail::new(&text(program), &text(&scene.at("project")));
     let mounts = mounts(scene, program);
-    jail.landlock = Some(landlock(&mounts));
+    jail.landlock = stockade_linux::landlock_abi().map(|_| landlock(&mounts));
     jail.root = Some(mounts);
     jail.cgroup = Some(Cgroup::create(CgroupLimits {
         memory_bytes_max: Some(128 << 20),

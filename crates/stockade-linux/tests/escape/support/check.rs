@@ -5,7 +5,7 @@ use std::io::Write;
 use stockade_linux::{Cgroup, CgroupLimits, Mechanism};
 
 use super::attack::{Attack, Need, Reason};
-use super::run::{Answer, bare, boxed};
+use super::run::{Answer, bare, boxed, program};
 use super::scene::Scene;
 
 /// Without the box the attack succeeds; in it, it fails for a reason that it states.
@@ -14,10 +14,8 @@ pub(crate) fn holds(attack: &Attack) {
         return skip(attack, need);
     }
     let (answer, reached) = attempt(attack, bare);
-    if let Answer::Stopped(Reason::Errno(errno)) = answer
-        && attack.needs.contains(&Need::Kernel(errno))
-    {
-        return skip(attack, Need::Kernel(errno));
+    if let Some(need) = absent(attack, &answer) {
+        return skip(attack, need);
     }
     assert!(reached, "without a box {} must succeed: {answer:?}", attack.name());
     let (answer, reached) = attempt(attack, |attack, scene| boxed(attack, scene, &[]));
@@ -46,9 +44,9 @@ pub(crate) fn turns_red(attack: &Attack) {
         return skip(attack, need);
     }
     if attack.needs.iter().any(|need| matches!(need, Need::Kernel(_)))
-        && let (Answer::Stopped(Reason::Errno(errno)), false) = attempt(attack, bare)
+        && let Some(need) = absent(attack, &attempt(attack, bare).0)
     {
-        return skip(attack, Need::Kernel(errno));
+        return skip(attack, need);
     }
     if attack.kernel_default.is_some() {
         let (answer, reached) = without(attack, PRIVILEGES.to_vec());
@@ -56,7 +54,7 @@ pub(crate) fn turns_red(attack: &Attack) {
         assert!(stopped && !reached, "{} is no default any more: {answer:?}", attack.name());
     }
     let locks: Vec<&[Mechanism]> =
-        attack.locks.iter().copied().filter(|lock| exists(lock)).collect();
+        attack.locks.iter().copied().filter(|lock| exists(attack, lock)).collect();
     for (at, lock) in locks.iter().enumerate() {
         let others = locks.iter().enumerate().filter(|(other, _)| *other != at);
         let others = others.flat_map(|(_, other)| other.iter().copied());
@@ -83,6 +81,8 @@ pub(crate) fn turns_red(attack: &Attack) {
 
 /// Runs the attack on a fresh scene: what the attacker says, and whether it is so.
 fn attempt(attack: &Attack, run: impl FnOnce(&Attack, &Scene) -> Answer) -> (Answer, bool) {
+    // Before anything is forked: a process that inherits the open copy keeps it from being run.
+    program();
     let mut scene = Scene::new();
     (attack.plant)(&mut scene);
     let answer = run(attack, &scene);
@@ -108,18 +108,33 @@ fn without(attack: &Attack, mut left_out: Vec<Mechanism>) -> (Answer, bool) {
     attempt(attack, |attack, scene| boxed(attack, scene, &left_out))
 }
 
-/// Whether a lock can be there for this user.
-fn exists(lock: &[Mechanism]) -> bool {
-    !lock.contains(&Mechanism::Cgroup) || has_cgroup()
+/// Whether a lock can be there for this user on this machine.
+fn exists(attack: &Attack, lock: &[Mechanism]) -> bool {
+    let has = |mechanism| lock.contains(&mechanism);
+    (!has(Mechanism::Cgroup) || has_cgroup())
+        && (!has(Mechanism::Landlock) || landlock_abi() >= attack.landlock_since)
 }
 
+fn landlock_abi() -> u32 {
+    stockade_linux::landlock_abi().unwrap_or(0)
+}
+
+/// What the attack needs and this machine, or this user, does not have.
 fn lacks(attack: &Attack) -> Option<Need> {
     let is_root = rustix::process::geteuid().is_root();
-    attack.needs.iter().copied().find(|need| match need {
+    let needed = attack.needs.iter().copied().find(|need| match need {
         Need::Root => !is_root,
         Need::Cgroup => !has_cgroup(),
-        Need::Kernel(_) => false,
-    })
+        Need::Landlock | Need::Kernel(_) => false,
+    });
+    let locked = attack.locks.is_empty() || attack.locks.iter().any(|lock| exists(attack, lock));
+    needed.or_else(|| (!locked).then_some(Need::Landlock))
+}
+
+/// What the machine does not have, by the answer of a control.
+fn absent(attack: &Attack, answer: &Answer) -> Option<Need> {
+    let Answer::Stopped(Reason::Errno(errno)) = answer else { return None };
+    attack.needs.iter().copied().find(|need| *need == Need::Kernel(*errno))
 }
 
 fn has_cgroup() -> bool {
@@ -137,6 +152,7 @@ fn skip(attack: &Attack, need: Need) {
     let (name, reason) = match need {
         Need::Root => ("root", "it succeeds for root only".to_owned()),
         Need::Cgroup => ("cgroup", "this user has no cgroups".to_owned()),
+        Need::Landlock => ("landlock", "this kernel's Landlock does not know it".to_owned()),
         Need::Kernel(errno) => {
             let error = std::io::Error::from_raw_os_error(errno);
             (attack.name(), format!("it does not succeed without a box either: {error}"))

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::cmsg_space;
 use rustix::net::{
@@ -67,6 +67,20 @@ fn send(stream: &UnixStream, what: &OwnedFd) -> bool {
     let fits = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     let bytes = [IoSlice::new(b"x")];
     fits && sendmsg(stream, &bytes, &mut ancillary, SendFlags::NOSIGNAL).is_ok()
+}
+
+/// Whether something comes true in time.
+pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if start.elapsed() > time {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Takes the descriptor that somebody at a socket hands over.

@@ -124,7 +124,7 @@ fn answer(out: &str, err: &str, signal: Option<i32>) -> Answer {
 }
 
 /// A copy of this test binary where everybody can execute it, removed when the tests are over.
-fn program() -> &'static Path {
+pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let path = copied();

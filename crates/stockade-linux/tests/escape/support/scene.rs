@@ -11,14 +11,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use stockade_linux::Identity;
 use tempfile::TempDir;
 
 use super::calls::{address, call, word};
-use super::meanwhile::Meanwhile;
+use super::meanwhile::{Meanwhile, within};
 
 /// A fresh scene, removed with all its canaries when dropped. Permissions let everybody do
 /// everything: what stops an attack must be a lock of the box.
@@ -137,10 +136,7 @@ impl Scene {
             stat.rsplit(") ").next().unwrap().starts_with('Z')
         };
         // A signal that was sent needs a moment to take effect.
-        (0..20).any(|_| {
-            thread::sleep(Duration::from_millis(1));
-            is_dead()
-        })
+        within(Duration::from_millis(300), is_dead)
     }
 
     /// A number that no other scene has, for what the kernel knows by number.
@@ -187,8 +183,10 @@ impl Scene {
     /// Whether the planted terminal shows this as if somebody had typed it.
     pub(crate) fn terminal_has_heard(&self, typed: &str) -> bool {
         let mut shown = [0; 64];
-        let read = self.held::<File>().read(&mut shown);
-        read.is_ok_and(|len| shown.get(..len) == Some(typed.as_bytes()))
+        within(Duration::from_millis(300), || {
+            let read = self.held::<File>().read(&mut shown);
+            read.is_ok_and(|len| shown.get(..len) == Some(typed.as_bytes()))
+        })
     }
 }
 
