@@ -25,6 +25,8 @@ pub(crate) const ATTACK: Attack = Attack {
     attempt: |aim| {
         let file = File::open(aim.shown("canary"))?;
         let (file, read) = (file.as_raw_fd() as usize, libc::F_RDLCK as usize);
+        // A signal that ends nobody, when somebody opens the file.
+        call(libc::SYS_fcntl, &[file, F_SETSIG, libc::SIGURG as usize])?;
         call(libc::SYS_fcntl, &[file, libc::F_SETLEASE as usize, read])?;
         // The harness says when it had to wait.
         within(Duration::from_secs(2), || aim.project("seen").exists());
@@ -35,3 +37,6 @@ pub(crate) const ATTACK: Attack = Attack {
     locks: &[&[Filter]],
     ..Attack::CALL
 };
+
+/// From `asm-generic/fcntl.h`.
+const F_SETSIG: usize = 10;

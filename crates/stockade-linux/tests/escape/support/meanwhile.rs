@@ -46,8 +46,9 @@ impl Meanwhile {
         Self::new(move || listener.accept().is_ok_and(|(stream, _)| send(&stream, &what)))
     }
 
+    /// Whether it has succeeded; what was seen a moment ago may not be written down yet.
     pub(crate) fn has_happened(&self) -> bool {
-        self.happened.load(Ordering::Relaxed)
+        within(Duration::from_millis(300), || self.happened.load(Ordering::Relaxed))
     }
 }
 
