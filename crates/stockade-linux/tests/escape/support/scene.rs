@@ -23,11 +23,12 @@ use super::meanwhile::{Meanwhile, within};
 /// everything: what stops an attack must be a lock of the box.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    folder: TempDir,
     secret: String,
     facts: Vec<(String, String)>,
     canary: Option<Canary>,
     held: Vec<Box<dyn Any>>,
+    // Dropped last, when nobody works in it any more.
+    folder: TempDir,
 }
 
 impl Scene {
