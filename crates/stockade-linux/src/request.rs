@@ -24,7 +24,9 @@ pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Pa
     let (rlimits, rlimit_count) = spec.rlimits.table();
     let request = Request {
         descriptors: match in_box {
-            Some(_) => count(slot::FOR_BOX.saturating_add(usize::from(cfg!(feature = "sabotage"))))?,
+            Some(_) => {
+                count(slot::FOR_BOX.saturating_add(usize::from(cfg!(feature = "sabotage"))))?
+            }
             None => count(slot::SCOPE.saturating_add(usize::from(spec.signal_scope.is_some())))?,
         },
         argc: count(spec.argv.len())?,

@@ -38,7 +38,7 @@ pub(crate) fn leaves_out(plan: &Plan, mechanism: Mechanism) -> bool {
 pub(crate) fn leak_in_child(job: &Job, plan: &Plan) -> sys::Result<()> {
     const LEAKED: sys::Fd = 50;
     if leaves_out(plan, Mechanism::ClosedDescriptors) {
-        sys::dup3(job.fd(slot::LEAK), LEAKED)?;
+        sys::dup3(job.fd(slot::FOR_BOX), LEAKED)?;
     }
     Ok(())
 }

@@ -42,8 +42,6 @@ pub(crate) mod slot {
     pub(crate) const PROGRAM: usize = 4;
     /// How many a program for a waiting box comes with.
     pub(crate) const FOR_BOX: usize = 5;
-    /// For a waiting box in a test build, a folder of the host that a test may want to leak.
-    pub(crate) const LEAK: usize = 5;
     /// A pidfd of the supervisor, readable once it is dead.
     pub(crate) const SUPERVISOR: usize = 5;
     /// The working directory, as an `O_PATH` descriptor.
