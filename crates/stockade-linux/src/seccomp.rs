@@ -49,6 +49,7 @@ impl Filter {
             (number(libc::SYS_socketpair), Outcome::Check(Check::SocketPair)),
             (number(libc::SYS_ioctl), Outcome::Check(Check::Ioctl)),
             (number(libc::SYS_fcntl), Outcome::Check(Check::Fcntl)),
+            (number(libc::SYS_fallocate), Outcome::Check(Check::Allocation)),
             (number(libc::SYS_seccomp), Outcome::Check(Check::Seccomp)),
             (number(libc::SYS_personality), Outcome::Check(Check::Personality)),
         ]);

@@ -28,6 +28,8 @@ pub(super) enum Check {
     Ioctl,
     /// No lease, for which everybody waits who opens the file outside.
     Fcntl,
+    /// Nothing that takes room on the disk without writing to it.
+    Allocation,
     /// No listener, which would answer instead of this filter.
     Seccomp,
     /// Only harmless personalities.
@@ -208,8 +210,16 @@ fn checked(check: Check) -> Vec<u64> {
         }
         // TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD. Only the low half counts in the kernel, so only
         // that is compared (CVE-2019-7303).
-        Check::Ioctl => none_of(1, &[0x5412, 0x541c, 0x541d, 0x5423], libc::EPERM),
         Check::Fcntl => none_of(1, &[F_SETLEASE], libc::EPERM),
+        Check::Ioctl => {
+            let mut refused = vec![0x5412, 0x541c, 0x541d, 0x5423];
+            refused.extend(ALLOCATING);
+            none_of(1, &refused, libc::EPERM)
+        }
+        Check::Allocation => {
+            let allowed = jump(ANY_BIT, GIVES_BACK, 1, 0);
+            vec![load(argument(1)), allowed, refuse(libc::EOPNOTSUPP), give(ALLOW)]
+        }
         Check::Mode { mode } => unless_bits(mode, SET_IDS, libc::EPERM),
         Check::ModeIfMade { flags, mode } => {
             let mut check = vec![load(argument(flags)), jump(ANY_BIT, MAKES, 1, 0), give(ALLOW)];
@@ -221,6 +231,12 @@ fn checked(check: Check) -> Vec<u64> {
         Check::Socket(Sockets::Internet) => internet(),
     }
 }
+
+/// `FALLOC_FL_PUNCH_HOLE`, `FALLOC_FL_COLLAPSE_RANGE` and `FALLOC_FL_INSERT_RANGE`.
+const GIVES_BACK: u32 = 0x2a;
+/// `FS_IOC_RESVSP`, `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE` of linux/falloc.h, which do the same as
+/// `fallocate`, and `XFS_IOC_ALLOCSP` with its sibling, which old kernels have.
+const ALLOCATING: [u32; 5] = [0x4030_5828, 0x4030_582a, 0x4030_5839, 0x4030_580a, 0x4030_5824];
 
 /// `S_ISUID` and `S_ISGID`.
 const SET_IDS: u32 = 0o6000;

@@ -60,8 +60,8 @@ fn every_call_of_the_table_is_refused_and_its_neighbours_are_not() {
             Some((_, Outcome::Errno(errno))) => {
                 assert_eq!(given, 0x0005_0000 | u32::try_from(*errno).unwrap(), "{call}");
             }
-            _ if i64::from(call) == libc::SYS_socket || i64::from(call) == libc::SYS_socketpair => {
-            }
+            _ if [libc::SYS_socket, libc::SYS_socketpair, libc::SYS_fallocate]
+                .contains(&i64::from(call)) => {}
             _ => assert_eq!(given, ALLOWED, "{call}"),
         }
     }
@@ -155,6 +155,21 @@ fn a_lease_is_refused_and_a_lock_is_not() {
     assert_eq!(fcntl(libc::F_SETLEASE), Err(libc::EPERM));
     for command in [libc::F_GETLEASE, libc::F_SETLK, libc::F_DUPFD_CLOEXEC, libc::F_ADD_SEALS] {
         assert_eq!(fcntl(command), Ok(()));
+    }
+}
+
+#[test]
+fn room_on_the_disk_is_taken_by_writing_only() {
+    let outcome = |call, args| outcome(Sockets::Unix, call, args);
+    // Plain, of the same size, zeroed, unshared, zeroed on the device.
+    for mode in [0, 1, 0x10, 0x11, 0x40, 0x80] {
+        assert_eq!(outcome(libc::SYS_fallocate, [3, mode, 0]), Err(libc::EOPNOTSUPP), "{mode:x}");
+    }
+    for mode in [3, 8, 0x20] {
+        assert_eq!(outcome(libc::SYS_fallocate, [3, mode, 0]), Ok(()), "{mode:x}");
+    }
+    for request in [0x4030_5828, 0x4030_582a, 0x4030_5839] {
+        assert_eq!(outcome(libc::SYS_ioctl, [3, request, 0]), Err(libc::EPERM), "{request:x}");
     }
 }
 
