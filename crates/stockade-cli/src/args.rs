@@ -85,6 +85,12 @@ pub(crate) struct Common {
     /// The largest file that may be written, such as 10M
     #[arg(long, value_name = "SIZE")]
     pub(crate) file_size: Option<ByteCount>,
+    /// Room on the disk that it may add, such as 1G; the jail keeps that
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) disk: Option<ByteCount>,
+    /// Files that it may add; the jail keeps that
+    #[arg(long, value_name = "N")]
+    pub(crate) files: Option<u64>,
     /// Bytes kept of each output stream, such as 64K
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_output: Option<ByteCount>,

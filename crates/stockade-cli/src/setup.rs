@@ -67,6 +67,8 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     limits.memory = common.memory.or(limits.memory);
     limits.processes = common.processes.or(limits.processes);
     limits.file_size = common.file_size.or(limits.file_size);
+    limits.disk = common.disk.or(limits.disk);
+    limits.files = common.files.or(limits.files);
     limits.output = common.max_output.unwrap_or(limits.output);
     policy.environment.extend(common.env.iter().cloned());
     apply_box(common, &mut policy)?;

@@ -24,6 +24,8 @@ pub enum Guarantee {
     TreeLimits,
     /// Wall time, CPU time, file size, open files and core dumps bounded.
     Limits,
+    /// Room on the disk and files that a run adds bounded.
+    Disk,
     /// Output bounded, the supervisor's memory flat.
     Output,
     /// The environment holds only what is listed, and the supervisor's cannot be read.
@@ -34,7 +36,7 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Writes,
         Self::Reads,
         Self::Protected,
@@ -43,6 +45,7 @@ impl Guarantee {
         Self::Privileges,
         Self::TreeLimits,
         Self::Limits,
+        Self::Disk,
         Self::Output,
         Self::Environment,
         Self::Kernel,
@@ -59,6 +62,7 @@ impl Guarantee {
             Self::Privileges => "privileges",
             Self::TreeLimits => "tree_limits",
             Self::Limits => "limits",
+            Self::Disk => "disk",
             Self::Output => "output",
             Self::Environment => "environment",
             Self::Kernel => "kernel",

@@ -1,6 +1,7 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
 mod absent;
+mod disk;
 mod doctor;
 mod held;
 mod jail;

@@ -17,6 +17,10 @@ pub struct Limits {
     pub processes: Option<u32>,
     /// The largest file that may be written.
     pub file_size: Option<ByteCount>,
+    /// Room on the disk that a run may add to what its writable folders take.
+    pub disk: Option<ByteCount>,
+    /// Files, folders and links that a run may add.
+    pub files: Option<u64>,
     /// Open files of one process.
     pub open_files: u64,
     /// Bytes kept of each output stream.
@@ -33,6 +37,8 @@ impl Limits {
         memory: Some(ByteCount::gib(2)),
         processes: Some(512),
         file_size: Some(ByteCount::gib(1)),
+        disk: Some(ByteCount::gib(4)),
+        files: Some(200_000),
         open_files: 1024,
         output: ByteCount::kib(64),
         flood: ByteCount::gib(1),
@@ -47,6 +53,8 @@ impl Limits {
             memory: stricter(self.memory, other.memory),
             processes: stricter(self.processes, other.processes),
             file_size: stricter(self.file_size, other.file_size),
+            disk: stricter(self.disk, other.disk),
+            files: stricter(self.files, other.files),
             open_files: self.open_files.min(other.open_files),
             output: self.output.min(other.output),
             flood: self.flood.min(other.flood),
@@ -75,6 +83,10 @@ pub enum LimitHit {
     Processes,
     /// The size of a file.
     FileSize,
+    /// The room that was added on the disk.
+    Disk,
+    /// The number of files that were added.
+    Files,
     /// The flood limit of an output stream.
     Output,
 }
@@ -88,6 +100,8 @@ impl LimitHit {
             Self::Memory => "memory",
             Self::Processes => "processes",
             Self::FileSize => "file_size",
+            Self::Disk => "disk",
+            Self::Files => "files",
             Self::Output => "output",
         }
     }

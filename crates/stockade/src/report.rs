@@ -115,6 +115,8 @@ impl Report {
                     | LimitHit::Memory
                     | LimitHit::Processes
                     | LimitHit::FileSize
+                    | LimitHit::Disk
+                    | LimitHit::Files
                     | LimitHit::Output => format!("the {} limit was hit", limit.name()),
                 }
             }),

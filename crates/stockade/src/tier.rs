@@ -137,6 +137,13 @@ pub enum Step {
     ProcessCeiling(u32),
     /// Count the tree's processes, and end it above this many.
     CountProcesses(u32),
+    /// Watch what is added to the disk, and end the tree above this.
+    WatchDisk {
+        /// Room.
+        bytes: Option<u64>,
+        /// Files.
+        files: Option<u64>,
+    },
     /// Forbid new privileges.
     NoNewPrivileges,
     /// Keep signals and tracing within the tree.
@@ -179,6 +186,12 @@ impl fmt::Display for Step {
                 write!(f, "limit the user's processes to those there are now and {most} more")
             }
             Self::CountProcesses(most) => write!(f, "end the tree above {most} processes"),
+            Self::WatchDisk { bytes, files } => {
+                let bytes = bytes.map(|most| format!("{most} bytes"));
+                let files = files.map(|most| format!("{most} files"));
+                let most: Vec<String> = bytes.into_iter().chain(files).collect();
+                write!(f, "end the tree once it has added {} to the disk", most.join(" or "))
+            }
             Self::NoNewPrivileges => f.write_str("forbid new privileges"),
             Self::SignalScope => f.write_str("keep signals and tracing within the tree (Landlock)"),
             Self::DropCapabilitiesToLook => {

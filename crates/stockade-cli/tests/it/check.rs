@@ -65,7 +65,7 @@ fn explain_shows_the_steps_and_what_they_keep() {
     assert!(told.stdout.contains("network") && told.stdout.contains("none"), "{told:?}");
     let plan =
         &project.stockade(&["check", "run", "--explain", "--json", "--", "ls"]).json()["plan"];
-    assert_eq!(plan["enforcement"].as_array().unwrap().len(), 11);
+    assert_eq!(plan["enforcement"].as_array().unwrap().len(), 12);
     assert!(plan["steps"].as_array().unwrap().len() > 5);
     let args = ["check", "run", "--explain", "--json", "--net", "none", "--", "ls"];
     let plan = &project.stockade(&args).json()["plan"];

@@ -78,7 +78,7 @@ fn json_is_one_object_with_the_whole_report() {
     assert_eq!((told.code, told.stderr.as_str()), (0, ""));
     let report = told.json();
     assert_eq!((&report["stdout"], &report["exit_code"]), (&"hello\n".into(), &0.into()));
-    assert_eq!(report["enforcement"].as_array().unwrap().len(), 11);
+    assert_eq!(report["enforcement"].as_array().unwrap().len(), 12);
     let told = project.stockade(&["run", "--json", "--", "rm", "x"]);
     assert_eq!((told.code, told.stderr.as_str()), (126, ""));
     assert_eq!(told.json()["exit_code"], -100);

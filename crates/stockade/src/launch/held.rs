@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use stockade_linux::{CgroupUsage, Rlimits, StartError};
 
 use super::absent::Absent;
+use super::disk::Disk;
 use super::jail::{Covered, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
 use super::watch::{End, Watch};
@@ -32,6 +33,8 @@ pub(super) struct Held {
     pub(super) covered: Vec<Covered>,
     /// Protected paths that must not appear.
     pub(super) absent: Vec<Absent>,
+    /// The disk that the run can fill.
+    pub(super) disk: Option<Disk>,
     /// The kernel kills the tree in one stroke, the program before its children.
     pub(super) dies_at_once: bool,
 }
@@ -41,7 +44,9 @@ impl Held {
     pub(super) fn wait(self) -> Outcome {
         let Self { running, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
-        let watched = Watch::new(running, &stdin, started, &confinement.limits).run(&self.absent);
+        let watched = Watch::new(running, &stdin, started, &confinement.limits)
+            .with_disk(self.disk)
+            .run(&self.absent);
         lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
         let mut notes: Vec<String> = self.absent.iter().filter_map(Absent::quarantine).collect();

@@ -5,11 +5,14 @@ mod kept;
 mod root;
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use stockade_linux::{
-    CgroupLimits, Controller, Filter, Jail, Network as BoxNetwork, Sockets, Spec, StartError,
-    Stdin, Tracing, Yard,
+    Access, CgroupLimits, Controller, Filter, Jail, Mount, Network as BoxNetwork, Sockets, Spec,
+    StartError, Stdin, Tracing, Yard,
 };
 
 pub(super) use self::cover::{Covered, lose_replaced};
@@ -17,9 +20,11 @@ pub(super) use self::kept::lose_mechanisms;
 use self::kept::{credit, incomplete, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
 use super::absent;
+use super::disk::Disk;
 use super::held::{Held, environment, not_started, rlimits};
 use crate::confine::Network;
 use crate::gate::Prepared;
+use crate::guarantee::Guarantee;
 use crate::limits::{ByteCount, Limits};
 use crate::outcome::Failure;
 use crate::plan::Plan;
@@ -38,6 +43,7 @@ pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
     let absent = absent::watched(&cover.absent)?;
     let mounts = mounts(&confinement.files, &cover.present)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
+    let disk = watched_disk(&mounts, &confinement.limits)?;
     jail.root = Some(mounts);
     (jail.network, jail.filter) = network(confinement.network);
     jail.processes_max = confinement.limits.processes;
@@ -79,8 +85,22 @@ pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
         tier,
         enforcement,
         absent,
+        disk,
         covered: cover.present,
         dies_at_once: true,
+    })
+}
+
+/// How full the disk is that the box can write.
+fn watched_disk(mounts: &[Mount], limits: &Limits) -> Result<Option<Disk>, Failure> {
+    let writable = mounts.iter().filter_map(|mount| {
+        let Mount::Bind { source, target, access: Access::Writable } = mount else { return None };
+        Some((PathBuf::from(OsStr::from_bytes(target.to_bytes())), source.as_fd()))
+    });
+    Disk::before(writable, limits).map_err(|error| {
+        let mut failure = Failure::new("watch the disk", error.to_string());
+        failure.guarantee = Some(Guarantee::Disk.to_string());
+        failure
     })
 }
 

@@ -51,6 +51,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         enforcement,
         covered: Vec::new(),
         absent: Vec::new(),
+        disk: None,
         dies_at_once,
     })
 }

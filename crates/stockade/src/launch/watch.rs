@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Mechanism, Running};
 
 use super::absent::Absent;
+use super::disk::Disk;
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
 
@@ -18,6 +19,8 @@ const DRAIN_MAX: Duration = Duration::from_millis(250);
 const KILL_MAX: Duration = Duration::from_secs(10);
 /// How long a box goes unobserved.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
+/// The same while it is being found out who has filled the disk.
+const SURVEY_PAUSE: Duration = Duration::from_millis(10);
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A run under watch.
@@ -35,6 +38,7 @@ pub(super) struct Watch<'a> {
     /// When the box is looked at next, if it is one.
     next_look: Option<Instant>,
     lost: Vec<Mechanism>,
+    disk: Option<Disk>,
     buffer: Vec<u8>,
 }
 
@@ -90,8 +94,19 @@ impl<'a> Watch<'a> {
             killed: None,
             next_look: running_box.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
             lost: Vec::new(),
+            disk: None,
             buffer: vec![0; BUFFER_BYTES],
         }
+    }
+
+    /// Also watches what is added to the disk.
+    pub(super) fn with_disk(mut self, mut disk: Option<Disk>) -> Self {
+        if let Some(disk) = &mut disk {
+            disk.mind_inner_mounts();
+            self.next_look = self.next_look.or_else(|| Instant::now().checked_add(LOOK_PAUSE));
+        }
+        self.disk = disk;
+        self
     }
 
     pub(super) fn run(mut self, absent: &[Absent]) -> Watched {
@@ -183,11 +198,15 @@ impl<'a> Watch<'a> {
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if flooded || late {
             self.limit = Some(if flooded { LimitHit::Output } else { LimitHit::Wall });
-            self.killed = Some(Instant::now());
-            if self.running.kill().is_err() {
-                // The keeper is gone; the next look at it says so.
-                self.deadline = None;
-            }
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.killed = Some(Instant::now());
+        if self.running.kill().is_err() {
+            // The keeper is gone; the next look at it says so.
+            self.deadline = None;
         }
     }
 
@@ -198,15 +217,16 @@ impl<'a> Watch<'a> {
         if self.killed.is_some() || self.next_look.is_none_or(|next| now < next) {
             return;
         }
-        self.next_look = now.checked_add(LOOK_PAUSE);
-        let Ok(lost) = self.running.lost() else { return };
-        if !lost.is_empty() || absent.iter().any(Absent::has_appeared) {
+        // A box that was made from a template has no keeper; its first process takes in orphans.
+        let first = self.running.keeper_pid().or_else(|| u32::try_from(self.running.pid()).ok());
+        self.limit = self.disk.as_mut().and_then(|disk| disk.look(first.unwrap_or_default()));
+        let is_surveyed = self.disk.as_ref().is_some_and(Disk::is_being_surveyed);
+        self.next_look = now.checked_add(if is_surveyed { SURVEY_PAUSE } else { LOOK_PAUSE });
+        // Mounts that cannot be looked at now are looked at the next time.
+        let lost = self.running.lost().unwrap_or_default();
+        if self.limit.is_some() || !lost.is_empty() || absent.iter().any(Absent::has_appeared) {
             self.lost = lost;
-            self.killed = Some(now);
-            if self.running.kill().is_err() {
-                // The keeper is gone; the next look at it says so.
-                self.deadline = None;
-            }
+            self.end();
         }
     }
 

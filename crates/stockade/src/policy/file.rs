@@ -58,7 +58,7 @@ pub(super) struct BoxTable {
     pub(super) net: Text,
 }
 
-/// `[limits]`: sizes and times as text; `none` for no limit on cpu, memory and file size.
+/// `[limits]`: sizes and times as text; `none` for no limit on cpu, memory, file size and disk.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
@@ -67,6 +67,8 @@ pub(super) struct LimitsTable {
     pub(super) memory: Text,
     pub(super) processes: Option<Spanned<u32>>,
     pub(super) file_size: Text,
+    pub(super) disk: Text,
+    pub(super) files: Option<Spanned<u64>>,
     pub(super) open_files: Option<Spanned<u64>>,
     pub(super) output: Text,
     pub(super) flood: Text,

@@ -107,6 +107,8 @@ impl Source {
             return Err(LoadError::Value { path: self.path.clone(), line, message });
         }
         limits.processes = table.processes.as_ref().map(|n| *n.get_ref()).or(limits.processes);
+        limits.disk = self.optional(&table.disk, limits.disk, size)?;
+        limits.files = table.files.as_ref().map(|n| *n.get_ref()).or(limits.files);
         limits.open_files = table.open_files.as_ref().map_or(limits.open_files, |n| *n.get_ref());
         Ok(limits)
     }

@@ -5,6 +5,7 @@ use super::process::{capture_steps, rlimit_steps};
 use super::{Description, Machine, Step};
 use crate::confine::{Confinement, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::limits::{ByteCount, Limits};
 
 /// What only the launch can settle: whether there are cgroups shows in making them.
 pub const SETTLED_AT_LAUNCH: Guarantee = Guarantee::TreeLimits;
@@ -32,6 +33,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.push(Step::Cgroup);
     steps.extend(rlimit_steps(&confinement.limits));
     steps.extend(confinement.limits.processes.map(Step::CountProcesses));
+    steps.extend(disk_step(&confinement.limits));
     steps.extend([Step::DropCapabilities, Step::NoNewPrivileges]);
     steps.extend(machine.landlock.then_some(Step::Landlock));
     steps.extend([Step::Filter, Step::CloseDescriptors, Step::Exec]);
@@ -73,10 +75,31 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
             "memory is bounded for each process, not for the tree; processes are counted at intervals",
         ),
         Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
+        Guarantee::Disk => disk(&confinement.limits),
         Guarantee::Output => Enforced::full(guarantee, &["capture-loop"]),
         Guarantee::Environment => {
             Enforced::full(guarantee, &["built-environment", "pid-namespace"])
         }
         Guarantee::Kernel => Enforced::none(guarantee, "the jail shares the machine's kernel"),
     }
+}
+
+fn disk_step(limits: &Limits) -> Option<Step> {
+    let is_bounded = limits.disk.is_some() || limits.files.is_some();
+    is_bounded
+        .then(|| Step::WatchDisk { bytes: limits.disk.map(ByteCount::get), files: limits.files })
+}
+
+fn disk(limits: &Limits) -> Enforced {
+    let what = match (limits.disk, limits.files) {
+        (None, None) => return Enforced::none(Guarantee::Disk, "no such limit was asked for"),
+        (Some(_), Some(_)) => "room and files",
+        (Some(_), None) => "room, not files,",
+        (None, Some(_)) => "files, not room,",
+    };
+    let note = format!(
+        "{what} added in the writable folders are watched: a run that is over its limit is ended \
+         once that is seen, a tenth of a second later or as long as it takes to look through them"
+    );
+    Enforced::partial(Guarantee::Disk, &["watch", "seccomp"], &note)
 }

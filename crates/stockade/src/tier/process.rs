@@ -92,6 +92,7 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         ),
         Guarantee::TreeLimits => tree_limits(confinement, machine),
         Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
+        Guarantee::Disk => Enforced::none(guarantee, "only the size of each file is bounded"),
         Guarantee::Output => Enforced::full(guarantee, &["capture-loop"]),
         Guarantee::Environment => environment(machine),
     }

@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// The shipped policy in the jail, with changes.
-fn jailed(change: impl FnOnce(&mut Policy)) -> Policy {
+pub(crate) fn jailed(change: impl FnOnce(&mut Policy)) -> Policy {
     policy(|policy| {
         policy.tier = Tier::Jail;
         change(policy);
@@ -25,7 +25,7 @@ fn jailed(change: impl FnOnce(&mut Policy)) -> Policy {
 }
 
 /// A project for boxes, if this machine can make one.
-fn project() -> Option<Project> {
+pub(crate) fn project() -> Option<Project> {
     let project = Project::new();
     let report = project.run_with(jailed(|_| {}), exec(&["true"]));
     if report["failure"]["message"].as_str().is_some_and(|why| why.contains("namespace")) {

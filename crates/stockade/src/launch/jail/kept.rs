@@ -24,6 +24,7 @@ fn mechanisms(guarantee: Guarantee) -> &'static [Mechanism] {
             M::NoNesting,
         ],
         Guarantee::Environment => &[M::PidNamespace],
+        Guarantee::Disk => &[M::Filter],
         Guarantee::TreeLimits | Guarantee::Limits | Guarantee::Output | Guarantee::Kernel => &[],
     }
 }
