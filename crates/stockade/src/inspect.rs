@@ -12,7 +12,8 @@ mod structure;
 mod view;
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 pub use command::{Command, Start};
 pub use finding::{Axis, Finding, Weight};
@@ -146,7 +147,8 @@ impl Inspector<'_> {
         let program = self.programs.find(&spelled, view, self.settings, self.knowledge.names());
         let names = command::names_of(&spelled, &program);
         let mut readings = Vec::new();
-        for name in known_names(&program, &names) {
+        for name in known_names(&program, &names).iter().filter(|name| !is_disguise(name, &spelled))
+        {
             match self.knowledge.read(name, &words) {
                 Ok(Some(reading)) if !readings.contains(&reading) => readings.push(reading),
                 Ok(_) => {}
@@ -172,6 +174,13 @@ fn known_names<'n>(program: &'n Result<Program, NoProgram>, names: &'n [String])
         Ok(program) if program.place == Place::Root && program.is_script => &program.identities,
         Ok(_) | Err(_) => names,
     }
+}
+
+/// `rustup` is what it is called: as `cargo` it runs the cargo of the toolchain, and takes no word
+/// for its own.
+fn is_disguise(name: &str, spelled: &OsStr) -> bool {
+    let called = Path::new(spelled).file_name().unwrap_or(spelled);
+    name == "rustup" && !called.to_string_lossy().starts_with("rustup")
 }
 
 fn maze(words: &[Word<'_>]) -> Finding {
