@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use stockade::confine::Toolchain;
 use stockade::limits::{ByteCount, parse_duration};
 use stockade::policy::{Profile, Variable};
 use stockade::tier::Tier;
@@ -100,6 +101,9 @@ pub(crate) struct Common {
     /// Let it read this besides the system and the project; the jail keeps that
     #[arg(long, value_name = "DIR")]
     pub(crate) read: Vec<PathBuf>,
+    /// Show this toolchain of your home folder, to be read: `rust`, `node` or `python`; in the jail
+    #[arg(long, value_name = "NAME")]
+    pub(crate) toolchain: Vec<Toolchain>,
     /// The network: `none` is required to hold, which the jail does
     #[arg(long, value_name = "MODE")]
     pub(crate) net: Option<Net>,

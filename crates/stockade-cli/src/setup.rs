@@ -97,6 +97,7 @@ fn apply_box(common: &Common, policy: &mut Policy) -> Result<(), SetupError> {
         policy.files.read.extend(absolute(&common.read)?);
         policy.require.insert(Guarantee::Reads, Kept::Full);
     }
+    policy.files.toolchains.extend(&common.toolchain);
     match common.net {
         Some(Net::None) => {
             policy.network = Network::None;

@@ -1,9 +1,12 @@
 //! What a run may touch and use, as data: the policy's answer, before any tier is asked.
 
+mod toolchain;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub use self::toolchain::{Shown, Toolchain, UnknownToolchain, program_folders};
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::Limits;
 
@@ -31,6 +34,8 @@ pub struct Files {
     pub write: Vec<PathBuf>,
     /// Files and folders besides the system's that can be read.
     pub read: Vec<PathBuf>,
+    /// What toolchains have in the home folder, to be read.
+    pub toolchains: Vec<Shown>,
     /// Paths beneath these that look empty.
     pub hide: Vec<PathBuf>,
     /// Paths beneath these that cannot be written, renamed or removed.

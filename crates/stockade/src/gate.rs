@@ -3,6 +3,7 @@
 mod complaint;
 mod examine;
 mod permit;
+mod toolchain;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};

@@ -5,13 +5,13 @@ mod file;
 mod load;
 mod source;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 pub use decision::{By, Decision, Ruling};
 pub use load::{LoadError, PolicyFiles};
 
-use crate::confine::Network;
+use crate::confine::{Network, Toolchain};
 use crate::guarantee::{Guarantee, Kept};
 use crate::inspect::{Axis, Finding, Settings, Weight};
 use crate::journal::Durability;
@@ -59,6 +59,8 @@ pub struct FilesPolicy {
     pub write: Vec<PathBuf>,
     /// Files and folders besides the system's that can be read.
     pub read: Vec<PathBuf>,
+    /// Toolchains and caches of the home folder that can be read.
+    pub toolchains: BTreeSet<Toolchain>,
     /// Paths that look empty.
     pub hide: Vec<PathBuf>,
     /// Paths that cannot be written, renamed or removed.
@@ -91,6 +93,7 @@ impl Default for FilesPolicy {
         Self {
             write: vec![PathBuf::from(".")],
             read: Vec::new(),
+            toolchains: BTreeSet::new(),
             hide: Vec::new(),
             protect: PROTECT.iter().map(PathBuf::from).collect(),
         }

@@ -4,9 +4,9 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::{Cleared, complaint};
+use super::{Cleared, complaint, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
-use crate::confine::{Confinement, Files};
+use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
     Command, Finding, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
 };
@@ -42,13 +42,17 @@ pub(super) struct Examined {
 pub struct Examiner {
     root: Root,
     policy: Policy,
+    toolchains: Vec<Shown>,
     programs: Programs,
 }
 
 impl Examiner {
     /// For the calls of one project.
     pub fn new(root: Root, policy: Policy) -> Self {
-        Self { root, policy: policy.with_one_search_path(), programs: Programs::default() }
+        let mut policy = policy.with_one_search_path();
+        let toolchains = toolchain::found(&policy);
+        toolchain::trust(&toolchains, &mut policy.settings);
+        Self { root, policy, toolchains, programs: Programs::default() }
     }
 
     /// The project root that it looks from.
@@ -88,7 +92,7 @@ impl Examiner {
             Some(Ok(program)) => clear(call, argv, program, &view).map_err(Some),
             Some(Err(_)) | None => {
                 ruling = complaint::missing_ruling(&argv);
-                Err(Some(complaint::missing_failure(&argv)))
+                Err(Some(toolchain::offered(complaint::missing_failure(&argv), argv.program())))
             }
         };
         let confinement = self.confinement(call);
@@ -171,6 +175,7 @@ impl Examiner {
             root: root.to_owned(),
             write: placed(&policy.write),
             read: placed(&policy.read),
+            toolchains: self.toolchains.clone(),
             hide: placed(&policy.hide),
             protect: placed(&policy.protect),
         }

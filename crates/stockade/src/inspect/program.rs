@@ -321,18 +321,18 @@ fn may_execute(file: BorrowedFd<'_>, stat: &Stat) -> bool {
 }
 
 fn place_of(real: &Path, stat: &Stat, view: &View<'_>, settings: &Settings) -> Place {
+    let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| real.starts_with(folder));
     if matches!(view.land(real.as_os_str()), Landing::Inside { exists: true, .. }) {
         // A root of `/` holds the system folders too; there the stricter word is the truer one.
-        let is_system = settings.folders.iter().any(|folder| real.starts_with(folder));
-        if !is_system || writable(real, stat) {
-            return Place::Root;
-        }
-        return Place::System;
+        let is_system = is_in(&settings.folders) && !writable(real, stat);
+        return if is_system { Place::System } else { Place::Root };
     }
-    if !settings.folders.iter().any(|folder| real.starts_with(folder)) {
-        return Place::Elsewhere;
+    match (is_in(&settings.toolchains), is_in(&settings.folders)) {
+        (true, _) => Place::System,
+        (false, false) => Place::Elsewhere,
+        (false, true) if writable(real, stat) => Place::Writable,
+        (false, true) => Place::System,
     }
-    if writable(real, stat) { Place::Writable } else { Place::System }
 }
 
 /// Whether the caller, or anyone at all, could have put another file there. Root could, always:

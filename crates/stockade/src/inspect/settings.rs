@@ -12,6 +12,8 @@ pub struct Settings {
     pub interpreters: BTreeSet<String>,
     /// Where programs may live besides the project root.
     pub folders: Vec<PathBuf>,
+    /// Where programs may live though the caller can write there, because no call can.
+    pub toolchains: Vec<PathBuf>,
     /// The search path of the run, in which bare names are looked up.
     pub search_path: Vec<PathBuf>,
     /// Paths outside the root that a call may name.
@@ -70,6 +72,7 @@ impl Default for Settings {
             deny: owned(&DENY),
             interpreters: owned(&INTERPRETERS),
             folders: FOLDERS.iter().map(PathBuf::from).collect(),
+            toolchains: Vec::new(),
             search_path: SEARCH_PATH.iter().map(PathBuf::from).collect(),
             outside: OUTSIDE.iter().map(PathBuf::from).collect(),
             data: BTreeSet::new(),

@@ -53,6 +53,7 @@ pub(super) struct BoxTable {
     pub(super) require: Names,
     pub(super) write: Names,
     pub(super) read: Names,
+    pub(super) toolchains: Names,
     pub(super) hide: Names,
     pub(super) protect: Names,
     pub(super) net: Text,

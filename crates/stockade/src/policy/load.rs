@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::file::{BoxTable, ExecTable, Names};
 use super::source::{Links, Source, plain};
 use super::{Policy, Profile};
-use crate::confine::Network;
+use crate::confine::{Network, Toolchain};
 use crate::journal::Durability;
 use crate::limits::parse_duration;
 use crate::tier::Tier;
@@ -164,6 +164,11 @@ impl Source {
                 *paths = self.box_paths(names)?;
             }
         }
+        if let Some(names) = &boxed.toolchains {
+            let toolchain = |text: &str| Toolchain::from_str(text).map_err(|e| e.to_string());
+            let all = names.get_ref().iter().map(|name| self.value(name, toolchain));
+            files.toolchains = all.collect::<Result<_, _>>()?;
+        }
         if let Some(net) = &boxed.net {
             policy.network = self.value(net, |text| match text {
                 "none" => Ok(Network::None),
@@ -220,6 +225,7 @@ impl Source {
             ("box.env", list(&file.boxed.env)),
             ("box.write", list(&file.boxed.write)),
             ("box.read", list(&file.boxed.read)),
+            ("box.toolchains", list(&file.boxed.toolchains)),
             ("box.net", net.map(Spanned::span)),
             ("journal.durability", file.journal.durability.as_ref().map(Spanned::span)),
             ("journal.window", file.journal.window.as_ref().map(Spanned::span)),

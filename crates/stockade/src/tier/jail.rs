@@ -28,6 +28,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.push(Step::NewRoot);
     steps.extend(files.write.iter().cloned().map(Step::Writable));
     steps.extend(files.read.iter().cloned().map(Step::Readable));
+    steps.extend(files.toolchains.iter().map(|one| Step::Readable(one.path.clone())));
     steps.extend(files.hide.iter().cloned().map(Step::Hide));
     steps.extend(files.protect.iter().cloned().map(Step::Protect));
     steps.push(Step::Cgroup);

@@ -140,6 +140,7 @@ fn each_key_that_would_loosen_is_refused_by_name_and_line() {
         ("box.write", "['/']"),
         ("box.write", "[]"),
         ("box.read", "['/root']"),
+        ("box.toolchains", "['rust']"),
         ("box.net", "'host'"),
         ("journal.durability", "'batched'"),
         ("journal.window", "'1h'"),

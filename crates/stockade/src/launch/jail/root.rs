@@ -9,7 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
 
 use super::cover::Covered;
-use crate::confine::Files;
+use crate::confine::{Files, Shown};
 use crate::guarantee::Guarantee;
 use crate::inspect::Root;
 use crate::outcome::{Failure, chain};
@@ -78,15 +78,48 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
         mounts.push(bind(path, Access::ReadOnlyAsOwner)?);
     }
     mounts.push(Mount::Folder { target: c_path(Path::new(HOME))?, mode: 0o1777 });
-    cover(&write, present, &mut mounts)?;
+    let shown = files.toolchains.iter().map(|one| &one.path);
+    pin(&write, shown.chain(present.iter().map(|one| &one.path)), &mut mounts)?;
+    toolchains(&files.toolchains, &mut mounts)?;
+    cover(present, &mut mounts)?;
     Ok(mounts)
 }
 
-/// Hides and protects what is there, and pins every folder on the way down to it, so that none can
-/// be moved aside with what it holds.
-fn cover(write: &[PathBuf], present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+/// Shows what toolchains have in the home folder at its own path, and lays links to it where tools
+/// look for it. What lies between is private, so that they can write beside their caches.
+fn toolchains(shown: &[Shown], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    let mut made: Vec<PathBuf> = Vec::new();
+    for one in shown {
+        // One that has gone since is not missed.
+        if !one.path.exists() {
+            continue;
+        }
+        mounts.push(bind(&one.path, Access::ReadOnlyAsOwner)?);
+        for (in_home, to) in &one.links {
+            let link = Path::new(HOME).join(in_home);
+            let above: Vec<&Path> =
+                link.ancestors().skip(1).take_while(|above| *above != Path::new(HOME)).collect();
+            for folder in above.into_iter().rev() {
+                if !made.iter().any(|made| made == folder) {
+                    mounts.push(Mount::Folder { target: c_path(folder)?, mode: 0o1777 });
+                    made.push(folder.to_owned());
+                }
+            }
+            mounts.push(Mount::Link { target: c_path(&link)?, to: c_path(to)? });
+        }
+    }
+    Ok(())
+}
+
+/// Pins every folder on the way down to what is hidden, protected or shown to be read, so that none
+/// can be moved aside with what it holds.
+fn pin<'a>(
+    write: &[PathBuf],
+    paths: impl Iterator<Item = &'a PathBuf>,
+    mounts: &mut Vec<Mount>,
+) -> Result<(), Failure> {
     let mut pinned: Vec<PathBuf> = Vec::new();
-    for path in present.iter().map(|one| &one.path) {
+    for path in paths {
         for folder in write.iter().filter(|folder| path.starts_with(folder)) {
             let above: Vec<&Path> =
                 path.ancestors().skip(1).take_while(|above| above != folder).collect();
@@ -98,6 +131,11 @@ fn cover(write: &[PathBuf], present: &[Covered], mounts: &mut Vec<Mount>) -> Res
             }
         }
     }
+    Ok(())
+}
+
+/// Hides and protects what is there.
+fn cover(present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
     for one in present {
         let target = c_path(&one.path)?;
         let is_hidden = one.guarantee == Guarantee::Reads;
