@@ -5,5 +5,9 @@
 #![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start stockade itself")]
 
+mod git;
+mod languages;
+mod others;
+mod rust;
 mod support;
 mod toolchains;
