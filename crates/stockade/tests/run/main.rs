@@ -9,6 +9,7 @@
 mod cost;
 mod disk;
 mod environment;
+mod evil;
 mod faults;
 mod helper;
 mod jail;
