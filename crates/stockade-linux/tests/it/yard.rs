@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Ended, Jail, Mechanism, Mount, Origin, Ready, Spec, Status, Step, Warmth, Yard,
+    CgroupLimits, Ended, Jail, KeeperLost, Mechanism, Mount, Origin, Ready, Spec, Status, Step,
+    Warmth, Yard,
 };
 
 use crate::boxes::{closed, project};
@@ -192,8 +193,13 @@ fn a_box_that_was_killed_while_it_waited_runs_nothing() {
     let yard = warm(1);
     let ready = prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
     assert!(bare("kill").args(["-9", &ready.pid().to_string()]).status().unwrap().success());
-    let error = ready.run(shell("exit 3"), c"/bin/sh", c"/").map(drop).unwrap_err();
-    assert!(matches!(error.step, Step::SendRequest | Step::HearFirst), "{error:?}");
+    match ready.run(shell("exit 3"), c"/bin/sh", c"/") {
+        Err(error) => {
+            assert!(matches!(error.step, Step::SendRequest | Step::HearFirst), "{error:?}");
+        }
+        // It was still dying when it was asked.
+        Ok(mut run) => assert_eq!(run.wait(), Err(KeeperLost)),
+    }
 }
 
 #[test]
