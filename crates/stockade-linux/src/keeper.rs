@@ -35,6 +35,8 @@ mod root;
 #[cfg(any(test, clippy))]
 mod sabotage;
 #[cfg(any(test, clippy))]
+mod sharing;
+#[cfg(any(test, clippy))]
 mod sources;
 #[cfg(any(test, clippy))]
 mod sys;

@@ -277,8 +277,10 @@ fn hear_executed(gate: &Line) -> Result<(), StartError> {
 
 pub(crate) fn failed(step: u32, errno: i32) -> StartError {
     match Step::from_number(step) {
-        Some(step) => StartError { step, errno: Errno::from_raw_os_error(errno) },
-        None => StartError { step: Step::HearKeeper, errno: Errno::PROTO },
+        Some(step) if (1..4096).contains(&errno) => {
+            StartError { step, errno: Errno::from_raw_os_error(errno) }
+        }
+        Some(_) | None => StartError { step: Step::HearKeeper, errno: Errno::PROTO },
     }
 }
 

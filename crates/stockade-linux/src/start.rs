@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Gid, Mode, OFlags, Uid, fchown, fcntl_getfl, fcntl_setfl, open};
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchown, fcntl_setfl, open};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
@@ -244,8 +244,9 @@ pub(crate) fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, Thei
     let (our_stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (our_stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
     for end in our_stdin.iter().chain([&our_stdout, &our_stderr]) {
-        // A pipe's two ends have flags of their own: the program's stay blocking.
-        fcntl_setfl(end, fcntl_getfl(end)? | OFlags::NONBLOCK)?;
+        // A pipe's two ends have flags of their own: the program's stay blocking. Nothing else that
+        // can be set is set on a new one.
+        fcntl_setfl(end, OFlags::NONBLOCK)?;
     }
     let ours = OurStreams { stdin: our_stdin, stdout: our_stdout, stderr: our_stderr };
     let theirs = TheirStreams { stdin: their_stdin, stdout: their_stdout, stderr: their_stderr };

@@ -9,7 +9,7 @@ mod crew;
 mod mounts;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 pub(crate) use self::crew::Duty;
 use self::crew::{Crew, Work};
@@ -28,6 +28,7 @@ pub struct Yard {
     stock: Arc<Stock>,
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
+    keeper: Mutex<Option<JoinHandle<Result<Booting, StartError>>>>,
 }
 
 /// What a yard keeps for later calls.
@@ -74,7 +75,36 @@ impl Yard {
             Warmth::Warm { spares } => spares,
         };
         let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
-        Self { stock, warmth, crew: OnceLock::new() }
+        Self { stock, warmth, crew: OnceLock::new(), keeper: Mutex::default() }
+    }
+
+    /// The same with another warmth, before any box was asked for.
+    #[must_use]
+    pub fn with_warmth(mut self, warmth: Warmth) -> Self {
+        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut other = Self::new(warmth);
+        other.keeper = Mutex::new(keeper);
+        other
+    }
+
+    /// Says that a box will be asked for soon: its keeper gets on its feet meanwhile, in a thread.
+    pub fn expect(&self) {
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeper.is_none() {
+            let thread = thread::Builder::new().name("stockade-keeper".to_owned());
+            // Without a thread it is started when it is needed.
+            *keeper = thread.spawn(Booting::begin).ok();
+        }
+    }
+
+    /// The keeper that was started in advance, or a new one.
+    fn keeper(&self) -> Result<Booting, StartError> {
+        let expected = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match expected.map(JoinHandle::join) {
+            Some(Ok(Ok(keeper))) => Ok(keeper),
+            // What went wrong there is told by the next try.
+            Some(Ok(Err(_)) | Err(_)) | None => Booting::begin(),
+        }
     }
 
     /// The thread, for a warm yard, from the first box on.
@@ -91,16 +121,31 @@ impl Yard {
     /// [`Jail::attest`] are not used.
     pub fn ready(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         jail.attest = Attest::BeforeExecution;
-        let Some(crew) = self.crew() else { return make(&jail, limits) };
+        let Some(crew) = self.crew() else { return self.make(&jail, limits) };
         let key = Key::of(&jail).at(Step::PrepareBox)?;
         if let Some(ready) = self.stock.take(&key, limits, crew) {
             return Ok(ready.on_duty(crew.duty()));
         }
-        let ready = make(&jail, limits)?;
+        let ready = self.make(&jail, limits)?;
         if self.stock.begin(key, limits) {
             crew.put(Work::Prepare(Box::new(jail)));
         }
         Ok(ready.on_duty(crew.duty()))
+    }
+
+    /// A box made from nothing. Cgroups and the keeper are made at the same time, for both take a
+    /// while.
+    fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
+            let cgroup = thread.spawn_scoped(scope, || Cgroup::create(limits));
+            let keeper = self.keeper()?;
+            let sheet = pack::pack(jail).at(Step::PrepareBox)?;
+            // Without a thread, or if it panicked, here and now.
+            let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
+            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
+            Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
+        })
     }
 
     /// How many boxes wait.
@@ -117,6 +162,9 @@ impl Drop for Yard {
         }
         // What the thread had in hand when it was told.
         drop(self.stock.empty());
+        // A keeper that nobody needed ends when it is dropped.
+        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        drop(keeper.map(JoinHandle::join));
     }
 }
 
@@ -221,20 +269,6 @@ impl Stock {
             }
         }
     }
-}
-
-/// A box made from nothing. Cgroups and the keeper are made at the same time, for both take a while.
-fn make(jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
-        let cgroup = thread.spawn_scoped(scope, || Cgroup::create(limits));
-        let keeper = Booting::begin()?;
-        let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        // Without a thread, or if it panicked, here and now.
-        let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
-        let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
-        Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
-    })
 }
 
 /// A copy that has all that was asked for.

@@ -13,6 +13,7 @@ use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::report::{Asked, Body, Report};
+use crate::tier::Tier;
 
 /// How many boxes wait for a call, unless told.
 const SPARES: usize = 1;
@@ -27,18 +28,22 @@ pub struct Stockade {
 impl Stockade {
     /// Opens the project root and the journal, and sweeps up after supervisors that were killed.
     pub fn open(root: &Path, policy: Policy, journal: &Path) -> Result<Self, OpenError> {
+        let yard = Yard::new(Warmth::Warm { spares: SPARES });
+        if policy.tier == Tier::Jail {
+            yard.expect();
+        }
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
         let gate = Gate::new(Examiner::new(root, policy), journal);
-        Ok(Self { gate, yard: Yard::new(Warmth::Warm { spares: SPARES }) })
+        Ok(Self { gate, yard })
     }
 
     /// The same, with as much made in advance as this says. Unless told, a template and one box
     /// wait after the first call in a box, so that later ones are quicker.
     #[must_use]
     pub fn with_warmth(mut self, warmth: Warmth) -> Self {
-        self.yard = Yard::new(warmth);
+        self.yard = self.yard.with_warmth(warmth);
         self
     }
 

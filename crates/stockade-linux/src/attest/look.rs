@@ -1,10 +1,9 @@
 //! Reads a waiting process through `/proc` and compares.
 
-use std::fs;
-use std::path::PathBuf;
+use std::ffi::CStr;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open, readlinkat};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -25,27 +24,40 @@ pub(crate) struct Surroundings {
 pub(super) fn around(expected: &Expected, first: Pid) -> rustix::io::Result<Surroundings> {
     let program = if expected.has_namespaces { only_child(first)? } else { number(first) };
     let process = format!("/proc/{program}");
-    let has_its_own = |(mechanism, kind): &(Mechanism, &str)| {
-        expected.asked.contains(mechanism) && is_own(&process, kind)
-    };
-    let namespaces = NAMESPACES.into_iter().filter(has_its_own);
     Ok(Surroundings {
-        namespaces: namespaces.map(|(mechanism, _)| mechanism).collect(),
+        namespaces: own_namespaces(&process, &expected.asked),
         mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
         cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
         process,
     })
 }
 
-const NAMESPACES: [(Mechanism, &str); 7] = [
-    (Mechanism::UserNamespace, "user"),
-    (Mechanism::MountNamespace, "mnt"),
-    (Mechanism::PidNamespace, "pid"),
-    (Mechanism::IpcNamespace, "ipc"),
-    (Mechanism::UtsNamespace, "uts"),
-    (Mechanism::CgroupNamespace, "cgroup"),
-    (Mechanism::NetworkNamespace, "net"),
+const NAMESPACES: [(Mechanism, &CStr); 7] = [
+    (Mechanism::UserNamespace, c"user"),
+    (Mechanism::MountNamespace, c"mnt"),
+    (Mechanism::PidNamespace, c"pid"),
+    (Mechanism::IpcNamespace, c"ipc"),
+    (Mechanism::UtsNamespace, c"uts"),
+    (Mechanism::CgroupNamespace, c"cgroup"),
+    (Mechanism::NetworkNamespace, c"net"),
 ];
+
+/// Those of the namespaces that a process has and we have not. What cannot be read is not seen.
+fn own_namespaces(process: &str, asked: &[Mechanism]) -> Vec<Mechanism> {
+    let folder = |process: &str| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        open(format!("{process}/ns"), flags, Mode::empty()).ok()
+    };
+    let (Some(theirs), Some(ours)) = (folder(process), folder("/proc/self")) else {
+        return Vec::new();
+    };
+    let is_own = |kind: &CStr| {
+        let link = |folder| readlinkat(folder, kind, Vec::with_capacity(32)).ok();
+        matches!((link(&theirs), link(&ours)), (Some(theirs), Some(ours)) if theirs != ours)
+    };
+    let own = NAMESPACES.iter().filter(|(one, kind)| asked.contains(one) && is_own(kind));
+    own.map(|(mechanism, _)| *mechanism).collect()
+}
 
 /// Looks at the program's process itself, which waits with all its locks on.
 pub(super) fn at(
@@ -158,13 +170,6 @@ fn sees(
         | Mechanism::CgroupNamespace
         | Mechanism::NetworkNamespace => return None,
     })
-}
-
-/// Whether a process has another namespace of this kind than we have.
-fn is_own(process: &str, kind: &str) -> bool {
-    let link = |process: &str| fs::read_link(PathBuf::from(process).join("ns").join(kind)).ok();
-    // What cannot be read is not seen.
-    matches!((link(process), link("/proc/self")), (Some(theirs), Some(ours)) if theirs != ours)
 }
 
 /// The mount that is on top at a path.

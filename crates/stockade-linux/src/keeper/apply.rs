@@ -54,7 +54,10 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     });
     match program {
         // The gate closes with the execution, which tells the host.
-        Ok((job, program)) => program::execute_in_child(&job, program),
+        Ok((job, program)) => match gate::close_in_child() {
+            Ok(()) => program::execute_in_child(&job, program),
+            Err(failed) => failed,
+        },
         Err(failed) => failed,
     }
 }

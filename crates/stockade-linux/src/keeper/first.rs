@@ -7,11 +7,11 @@ use super::apply;
 use super::boxed::{op, option};
 use super::cell::Cell;
 use super::counter::Counter;
-use super::gate;
 use super::mechanism::Mechanism;
 use super::proclist::NumberedEntries;
+use super::sharing;
 use super::step::Step;
-use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, Poll, pr, sig};
+use super::sys::{self, AT_FDCWD, Errno, Fd, Pid, Poll, pr, sig};
 use super::template;
 use super::tree::{Count, used_by};
 use super::watch::{At, CONTROL, Failed, Order, hear_host, tell};
@@ -36,18 +36,18 @@ fn make_box(cell: &mut Cell) -> Result<(), Failed> {
     // A template ignores the end of its copies; a copy has children of its own.
     sys::heed_children().at(Step::ClearSignals)?;
     sys::setsid().at(Step::OpenSession)?;
+    sys::set_name(c"stockade-box");
     apply::make_box_in_child(cell)?;
     // A change of ids or capabilities clears this, so it comes late. Should the parent have died
     // before, the line closes with the host, and a template takes all that is in it along.
     sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)
 }
 
-/// Gives the host a handle on this process, so that it can kill the box whatever else is lost, and
-/// lets it look at what was made while the program's process puts its locks on.
-pub(crate) fn announce(line: Fd) -> sys::Result<()> {
-    let own = sys::getpid();
-    let pidfd = sys::pidfd_open(own)?;
-    let forked = Report { kind: kind::FORKED, pid: own, ..Report::default() };
+/// Gives the host a handle on the first process, so that it can kill the box whatever else is lost,
+/// and lets it look at what was made.
+pub(crate) fn announce(line: Fd, first: Pid) -> sys::Result<()> {
+    let pidfd = sys::pidfd_open(first)?;
+    let forked = Report { kind: kind::FORKED, pid: first, ..Report::default() };
     let told = sys::send(line, &forked, Some(pidfd));
     sys::close(pidfd);
     told
@@ -63,21 +63,9 @@ struct First {
 fn start_program(cell: &Cell, line: Fd) -> Result<First, Failed> {
     let counter = Counter::new(cell.plan.processes_max)?;
     let proc = list_processes(cell).at(Step::ListProcesses)?;
-    // The host may not look at the namespaces of a process that is not dumpable. The program's own has
-    // nothing to hide, nothing else runs in the box, and execution would set it anyway.
-    sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
-    let forked = sys::fork();
-    if matches!(forked, Ok(Forked::Parent(_))) {
-        sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
-    }
-    match forked.at(Step::Fork)? {
-        Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
-        Forked::Parent(program) => {
-            announce(line).at(Step::Announce)?;
-            let is_alone = !cell.leaves_out(Mechanism::PidNamespace);
-            Ok(First { program, proc, counter, is_alone })
-        }
-    }
+    let program = sharing::start(cell, line)?;
+    let is_alone = !cell.leaves_out(Mechanism::PidNamespace);
+    Ok(First { program, proc, counter, is_alone })
 }
 
 /// The list of processes of the box; its own, if the box shows none and they are to be counted.
@@ -124,7 +112,6 @@ impl Life {
                 seeing.or_else(|_| sys::locks::set_capabilities(0))
             });
         let Ok(children) = kept.and_then(|()| sys::child_signals()) else { sys::exit(126) };
-        sys::set_name(c"stockade-box");
         let proc = if proc < 0 { proc } else { PROC };
         Self {
             children,

@@ -16,6 +16,12 @@ pub(crate) fn await_job_in_child(cell: &Cell, seen: Seen) -> Result<Job, Failed>
     Job::receive_at(gate)
 }
 
+/// In a box: the host has looked, and nobody in the box shall look at this memory, which the first
+/// process goes on with. The program's own is another.
+pub(crate) fn close_in_child() -> Result<(), Failed> {
+    sys::prctl(pr::SET_DUMPABLE, 0).at(Step::AwaitRelease)
+}
+
 /// In a box: tells the host what went wrong.
 pub(crate) fn fail_in_child(cell: &Cell, Failed { step, errno }: Failed) -> ! {
     let told = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG);

@@ -7,6 +7,7 @@
 )]
 
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::sabotage;
 use super::step::Step;
@@ -108,6 +109,21 @@ impl Job {
     }
 }
 
+/// Where the strings of the last job are.
+static STRINGS_AT: AtomicUsize = AtomicUsize::new(0);
+static STRINGS_LEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Gives up the memory of the last job's strings, once the process that used them is gone.
+pub(crate) fn forget_strings() {
+    let (at, len) = (STRINGS_AT.swap(0, Ordering::Relaxed), STRINGS_LEN.load(Ordering::Relaxed));
+    if at != 0 {
+        // SAFETY: `lay_out` mapped them, in this memory, for a process that no longer shares it.
+        sys::unmap(unsafe {
+            core::slice::from_raw_parts(core::ptr::with_exposed_provenance(at), len)
+        });
+    }
+}
+
 /// Maps the strings and turns the offsets in both tables into pointers, in place.
 fn lay_out(request: Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
     let len = request.strings_len as usize;
@@ -119,6 +135,8 @@ fn lay_out(request: Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
     }
     let tables = sys::map(fds.get(slot::STRINGS).copied(), len)?;
     let base = tables.cast::<u8>();
+    STRINGS_LEN.store(len, Ordering::Relaxed);
+    STRINGS_AT.store(base.expose_provenance(), Ordering::Relaxed);
     // SAFETY: the mapping is len bytes long and len is not zero, being more than the tables.
     let last = unsafe { base.add(len.wrapping_sub(1)) };
     // SAFETY: this is the mapping's last byte; the memory file is sealed and cannot shrink.

@@ -24,6 +24,7 @@ mod proclist;
 mod program;
 mod root;
 mod sabotage;
+mod sharing;
 mod sources;
 mod step;
 mod sys;

@@ -263,7 +263,7 @@ unsafe fn call(number: usize, args: [usize; 6]) -> Result<usize> {
     checked(result)
 }
 
-fn checked(result: isize) -> Result<usize> {
+pub(crate) fn checked(result: isize) -> Result<usize> {
     // The last 4095 values are negated error numbers: MAX_ERRNO in linux/err.h.
     if (-4095..0).contains(&result) {
         Err(Errno(result.wrapping_neg() as i32))

@@ -46,7 +46,7 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
     sys::move_to(supervisor, SUPERVISOR).at(Step::CloseDescriptors)?;
     sys::close_from(SUPERVISOR + 1, 0).at(Step::CloseDescriptors)?;
     sys::set_name(c"stockade-yard");
-    first::announce(CONTROL).at(Step::Announce)
+    first::announce(CONTROL, sys::getpid()).at(Step::Announce)
 }
 
 fn make_copy(mut cell: Cell) {

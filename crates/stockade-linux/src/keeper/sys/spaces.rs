@@ -27,6 +27,94 @@ pub(crate) fn fork_into(namespaces: u64, cgroup: Option<Fd>) -> Result<Forked> {
     Ok(forked(pid))
 }
 
+/// Starts a process that shares this one's memory, and waits until it executes a program or ends: as
+/// vfork(2), which costs no copy of the memory, but on a stack of its own.
+///
+/// # Safety
+///
+/// The entry never returns, and what it does with the memory is what this process can bear to find
+/// when it goes on; the stack ends at `stack_end`, aligned to 16 bytes, and nobody else uses it.
+pub(crate) unsafe fn start_sharing(
+    entry: extern "C" fn(*const u8) -> !,
+    argument: *const u8,
+    stack_end: *mut u8,
+) -> Result<Pid> {
+    const CLONE_VM: usize = 0x100;
+    const CLONE_VFORK: usize = 0x4000;
+    let flags = CLONE_VM | CLONE_VFORK | sig::CHLD;
+    // SAFETY: the caller answers for entry, argument and stack; the child starts on the new stack and
+    // never comes back here, so this frame is used by one process only.
+    let result = unsafe { clone_and_call(flags, stack_end, entry, argument) };
+    super::checked(result).map(|pid| pid as Pid)
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn clone_and_call(
+    flags: usize,
+    stack_end: *mut u8,
+    entry: extern "C" fn(*const u8) -> !,
+    argument: *const u8,
+) -> isize {
+    let result: isize;
+    // SAFETY: see `start_sharing`; the kernel keeps all registers but rax, rcx and r11.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, {argument}",
+            "call {entry}",
+            "ud2",
+            "2:",
+            entry = in(reg) entry,
+            argument = in(reg) argument,
+            inlateout("rax") nr::CLONE as isize => result,
+            in("rdi") flags,
+            in("rsi") stack_end,
+            in("rdx") 0,
+            in("r10") 0,
+            in("r8") 0,
+            // Not late, for the child still needs what it is given.
+            out("rcx") _,
+            out("r11") _,
+        );
+    }
+    result
+}
+
+#[cfg(target_arch = "aarch64")]
+unsafe fn clone_and_call(
+    flags: usize,
+    stack_end: *mut u8,
+    entry: extern "C" fn(*const u8) -> !,
+    argument: *const u8,
+) -> isize {
+    let result: isize;
+    // SAFETY: see `start_sharing`; the kernel keeps all registers but x0.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            "cbnz x0, 2f",
+            "mov x29, #0",
+            "mov x0, {argument}",
+            "blr {entry}",
+            "brk #1",
+            "2:",
+            entry = in(reg) entry,
+            argument = in(reg) argument,
+            in("x8") nr::CLONE,
+            inlateout("x0") flags as isize => result,
+            in("x1") stack_end,
+            in("x2") 0,
+            in("x3") 0,
+            in("x4") 0,
+            out("x30") _,
+        );
+    }
+    result
+}
+
 fn forked(pid: usize) -> Forked {
     if pid == 0 { Forked::Child } else { Forked::Parent(pid as Pid) }
 }
