@@ -53,6 +53,7 @@ impl Filter {
             (number(libc::SYS_seccomp), Outcome::Check(Check::Seccomp)),
             (number(libc::SYS_personality), Outcome::Check(Check::Personality)),
         ]);
+        calls.extend(table::of_processes());
         calls.extend(table::with_modes());
         program::compile(calls)
     }

@@ -130,8 +130,11 @@ impl Life {
     fn until_the_end(mut self) -> ! {
         let cause = loop {
             let mut fds = [Poll::input(CONTROL), Poll::input(self.children)];
-            // Every signal is blocked, so polling fails for lack of kernel memory at worst.
-            let _retried = sys::poll(&mut fds, self.time_left_ns());
+            // Every signal is blocked, so polling fails for lack of kernel memory; or because somebody
+            // took this process its descriptors, and then nobody rules the box.
+            if sys::poll(&mut fds, self.time_left_ns()) == Err(Errno::INVAL) {
+                sys::exit(126);
+            }
             let [line, children] = fds.map(|fd| fd.revents != 0);
             if children && self.reap_until_program() {
                 break cause::EXITED;

@@ -57,10 +57,33 @@ fn hold(first: Pid, supervisor: Fd, children: Fd) -> Result<(), Failed> {
         let [control, gone, ended] = fds.map(|fd| fd.revents != 0);
         if control || gone {
             let _dead = sys::kill(first, sig::KILL);
-        }
-        if control || gone || ended {
-            while matches!(sys::reap_next(), Err(Errno::INTR)) {}
+            while is_other(sys::reap_next(), first) {}
             return Ok(());
         }
+        if ended && has_ended(first, children) {
+            return Ok(());
+        }
+    }
+}
+
+/// Reaps what has ended, and says whether the first process is among it: there was a child before.
+fn has_ended(first: Pid, children: Fd) -> bool {
+    let mut information = [0; 128];
+    let _taken = sys::read(children, &mut information);
+    loop {
+        match sys::reap() {
+            Ok(None) => return false,
+            Ok(Some(other)) if other.0 != first => {}
+            Ok(Some(_)) => return true,
+            Err(errno) => return errno != Errno::INTR,
+        }
+    }
+}
+
+/// Whether something else was reaped, so that it must be tried again.
+fn is_other(reaped: sys::Result<(Pid, i32)>, first: Pid) -> bool {
+    match reaped {
+        Ok((pid, _)) => pid != first,
+        Err(errno) => errno == Errno::INTR,
     }
 }

@@ -32,6 +32,11 @@ pub(super) enum Check {
     Allocation,
     /// No listener, which would answer instead of this filter.
     Seccomp,
+    /// Not the first process of a box, which rules it: the argument that names a process.
+    NotTheFirst {
+        /// Which argument it is.
+        process: u32,
+    },
     /// Only harmless personalities.
     Personality,
     /// No set-user-ID and no set-group-ID.
@@ -211,6 +216,7 @@ fn checked(check: Check) -> Vec<u64> {
         // TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD. Only the low half counts in the kernel, so only
         // that is compared (CVE-2019-7303).
         Check::Fcntl => none_of(1, &[F_SETLEASE], libc::EPERM),
+        Check::NotTheFirst { process } => none_of(process, &[1], libc::EPERM),
         Check::Ioctl => {
             let mut refused = vec![0x5412, 0x541c, 0x541d, 0x5423];
             refused.extend(ALLOCATING);

@@ -125,6 +125,14 @@ const TRACING: &[libc::c_long] = &[
     libc::SYS_pidfd_getfd,
 ];
 
+/// Calls that change what another process may use, by the argument that names it.
+pub(super) fn of_processes() -> impl Iterator<Item = (u32, Outcome)> {
+    let calls = [(libc::SYS_prlimit64, 0), (libc::SYS_setpriority, 1)];
+    calls
+        .into_iter()
+        .map(|(call, process)| (number(call), Outcome::Check(Check::NotTheFirst { process })))
+}
+
 /// As if the kernel did not have them: programs do without.
 const ABSENT: &[libc::c_long] = &[
     // Its flags are in memory, which no filter can read; libraries then use `clone`.

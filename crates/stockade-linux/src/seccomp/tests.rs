@@ -179,3 +179,15 @@ fn the_program_is_small() {
     let len = filter(Sockets::Internet).len();
     assert!(len < 256, "{len}");
 }
+
+#[test]
+fn the_first_process_of_a_box_is_not_limited_by_others() {
+    let outcome = |call, args| outcome(Sockets::Unix, call, args);
+    for (call, at) in [(libc::SYS_prlimit64, 0), (libc::SYS_setpriority, 1)] {
+        let args = |process| if at == 0 { [process, 7, 0] } else { [0, process, 0] };
+        assert_eq!(outcome(call, args(1)), Err(libc::EPERM));
+        // A word that the kernel cuts to the same number.
+        assert_eq!(outcome(call, args(0x1_0000_0001)), Err(libc::EPERM));
+        assert_eq!((outcome(call, args(0)), outcome(call, args(2))), (Ok(()), Ok(())));
+    }
+}

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use stockade_linux::{
-    Cause, Errno, Identity, Jail, Network, Rlimits, Spec, StartError, Status, Step, start,
-    start_jailed,
+    Cause, Errno, Filter, Identity, Jail, Network, Rlimits, Sockets, Spec, StartError, Status,
+    Step, Tracing, start, start_jailed,
 };
 
 use crate::support::{Mark, bare, finish, is_root, shell, spec, text, within};
@@ -235,4 +235,16 @@ fn the_limit_of_processes_is_the_boxs_own() {
         assert_eq!(out, "eight\n", "{ended:?} {err}");
         assert!(err.contains("fork"), "{err}");
     }
+}
+
+/// A first process without descriptors could not hear that it shall end.
+#[test]
+fn the_first_process_cannot_be_limited_from_inside() {
+    let line =
+        "prlimit --pid 1 --nofile=0:0; renice 19 1; prlimit --pid $$ --nofile=20:20; echo $?";
+    let mut jail = bare_box("/bin/sh");
+    jail.filter = Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden });
+    let (_, out, err) = finish(&mut start_jailed(shell(line), jail).unwrap());
+    assert_eq!(out, "0\n", "{err}");
+    assert_eq!(err.matches("not permitted").count(), 2, "{err}");
 }
