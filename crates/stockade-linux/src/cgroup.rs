@@ -1,10 +1,12 @@
 //! Limits for all processes of a box together, by cgroups of version 2 or 1, whichever has them.
 //!
 //! The folders are made and limited before the box exists, and removed when its run is dropped. A
-//! supervisor that was killed leaves empty folders; the next one removes them.
+//! supervisor that was killed leaves folders; the next one ends what is in them and removes them.
 
+mod aside;
 mod find;
 mod folder;
+mod kill;
 mod stale;
 
 use std::fmt;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 pub use self::find::Version as CgroupVersion;
+use self::find::{Hierarchies, Place};
 use self::folder::Folder;
 
 /// Limits for all processes of a box together; `None` sets no limit.
@@ -56,11 +59,12 @@ impl Controller {
 }
 
 /// The cgroups of one box, limited. Dropping it removes them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Cgroup {
     folders: Vec<Folder>,
     kept: Vec<Controller>,
     missing: Vec<(Controller, Errno)>,
+    version: Option<CgroupVersion>,
 }
 
 /// What a box has used, as far as its cgroups count it.
@@ -68,7 +72,10 @@ pub struct Cgroup {
 pub struct CgroupUsage {
     /// The most memory that it had at once.
     pub memory_peak_bytes: Option<u64>,
-    /// How many processes the kernel killed because the box had used up its memory.
+    /// Whether the box has used up its own memory.
+    pub memory_used_up: Option<bool>,
+    /// How many of its processes the kernel killed for want of memory: because the box had used up
+    /// its own, or because the machine or a cgroup above had none left.
     pub oom_kills: Option<u64>,
     /// The most tasks that it had at once, the box's first process included.
     pub tasks_peak: Option<u64>,
@@ -79,27 +86,41 @@ pub struct CgroupUsage {
 }
 
 impl Cgroup {
-    /// Makes the cgroups that the limits need. A limit that this machine, or this user, cannot set
-    /// is in [`Self::missing`].
+    /// Makes the cgroups that the limits need, and one that counts processor time. A limit that
+    /// this machine, or this user, cannot set is in [`Self::missing`].
     pub fn create(limits: CgroupLimits) -> Self {
-        let mut cgroup = Self { folders: Vec::new(), kept: Vec::new(), missing: Vec::new() };
-        let wanted = [
-            (Controller::Memory, limits.memory_bytes_max.is_some()),
-            (Controller::Tasks, limits.tasks_max.is_some()),
-            (Controller::Cpu, limits.cpu_millis_per_second.is_some()),
-        ];
-        for (controller, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
-            match cgroup.limit(controller, limits) {
-                Ok(()) => cgroup.kept.push(controller),
+        let mut cgroup = Self::default();
+        let wanted = limits.wanted();
+        let there = match Hierarchies::read() {
+            Ok(there) => there,
+            Err(errno) => {
+                cgroup.missing = wanted.into_iter().map(|one| (one, errno)).collect();
+                return cgroup;
+            }
+        };
+        let mut refused = Vec::new();
+        for (place, controllers) in places(&there, &wanted) {
+            match Folder::make(&place, &controllers) {
+                Ok(folder) => cgroup.folders.push(folder),
+                Err(errno) => refused.push((place, errno)),
+            }
+        }
+        for controller in wanted {
+            match cgroup.limit(controller, limits, &there, &refused) {
+                Ok(version) => {
+                    cgroup.version = cgroup.version.or(Some(version));
+                    cgroup.kept.push(controller);
+                }
                 Err(errno) => cgroup.missing.push((controller, errno)),
             }
         }
+        cgroup.count_cpu(&there);
         cgroup
     }
 
-    /// The version that a limit was set with, where it is set.
+    /// The version that the first of the limits is set with.
     pub fn version(&self) -> Option<CgroupVersion> {
-        self.folders.first().map(|folder| folder.version)
+        self.version
     }
 
     /// The limits that are set.
@@ -118,14 +139,39 @@ impl Cgroup {
         self.folders.iter().map(read).fold(CgroupUsage::default(), CgroupUsage::or)
     }
 
-    fn limit(&mut self, controller: Controller, limits: CgroupLimits) -> Result<(), Errno> {
-        let place = find::place_of(controller)?;
-        let known = self.folders.iter().position(|folder| folder.is_in(&place));
-        if known.is_none() {
-            self.folders.push(Folder::make(&place)?);
+    /// Processor time so far, where it is counted.
+    pub fn cpu(&self) -> Option<Duration> {
+        self.folders.iter().find_map(Folder::cpu)
+    }
+
+    /// Kills everything in it, without a keeper.
+    pub(crate) fn kill(&self) -> Result<(), Errno> {
+        self.folders.iter().try_for_each(Folder::kill)
+    }
+
+    fn limit(
+        &self,
+        controller: Controller,
+        limits: CgroupLimits,
+        there: &Hierarchies,
+        refused: &[(Place, Errno)],
+    ) -> Result<CgroupVersion, Errno> {
+        let place = there.place_of(controller.name()).ok_or(Errno::NODEV)?;
+        let folder = self.folders.iter().find(|folder| folder.is_in(&place));
+        let why =
+            refused.iter().find(|(one, _)| *one == place).map_or(Errno::NODEV, |(_, why)| *why);
+        let folder = folder.ok_or(why)?;
+        folder.limit(controller, limits).map(|()| folder.version)
+    }
+
+    /// Where version 2 does not count processor time, version 1 has a controller for that alone.
+    fn count_cpu(&mut self, there: &Hierarchies) {
+        if self.folders.is_empty() || self.cpu().is_some() {
+            return;
         }
-        let folder = known.map_or_else(|| self.folders.last(), |at| self.folders.get(at));
-        folder.ok_or(Errno::NOENT)?.limit(controller, limits)
+        if let Some(Ok(folder)) = there.first("cpuacct").map(|place| Folder::make(&place, &[])) {
+            self.folders.push(folder);
+        }
     }
 
     /// The names of its folders.
@@ -147,10 +193,38 @@ impl Cgroup {
     }
 }
 
+impl CgroupLimits {
+    /// What has a limit.
+    fn wanted(self) -> Vec<Controller> {
+        let all = [
+            (Controller::Memory, self.memory_bytes_max.is_some()),
+            (Controller::Tasks, self.tasks_max.is_some()),
+            (Controller::Cpu, self.cpu_millis_per_second.is_some()),
+        ];
+        all.into_iter().filter(|(_, wanted)| *wanted).map(|(controller, _)| controller).collect()
+    }
+}
+
+/// Where folders are to be made, with the controllers that are used there. One of version 2 is
+/// always among them, if there is any: it counts processor time and is killed in one stroke.
+fn places(there: &Hierarchies, wanted: &[Controller]) -> Vec<(Place, Vec<Controller>)> {
+    let mut places: Vec<(Place, Vec<Controller>)> =
+        there.unified().map(|place| (place, Vec::new())).into_iter().collect();
+    for controller in wanted {
+        let Some(place) = there.place_of(controller.name()) else { continue };
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, controllers)) => controllers.push(*controller),
+            None => places.push((place, vec![*controller])),
+        }
+    }
+    places
+}
+
 impl CgroupUsage {
     fn or(self, other: Self) -> Self {
         Self {
             memory_peak_bytes: self.memory_peak_bytes.or(other.memory_peak_bytes),
+            memory_used_up: self.memory_used_up.or(other.memory_used_up),
             oom_kills: self.oom_kills.or(other.oom_kills),
             tasks_peak: self.tasks_peak.or(other.tasks_peak),
             forks_refused: self.forks_refused.or(other.forks_refused),

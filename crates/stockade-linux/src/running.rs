@@ -1,5 +1,6 @@
 //! A program that runs, and how it ended.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::keeper::Keeper;
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::wire::{Report, cause, kind};
 use crate::remains::Remains;
+use crate::sample::{self, Sample};
 use crate::start::OurStreams;
 use crate::yard::Duty;
 
@@ -77,7 +79,8 @@ pub enum Cause {
 
 /// The keeper died before it could report, so that nobody vouches for the tree.
 ///
-/// As a last resort the program and its process group were killed; what left the group may live.
+/// As a last resort the program, its process group and its cgroup were killed; without a cgroup,
+/// what left the group may live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("learn how the program ended: its keeper was lost, only its process group was killed")]
 pub struct KeeperLost;
@@ -137,6 +140,27 @@ impl Running {
     /// The limits of the whole box, and what it has used of them.
     pub fn cgroup(&self) -> Option<&Cgroup> {
         self.remains.cgroup.as_ref()
+    }
+
+    /// What the living processes of the tree use together at the moment. A cgroup counts better.
+    pub fn sample(&self) -> Sample {
+        sample::add_up(&self.processes())
+    }
+
+    /// The memory of the tree at the moment, pages that processes share counted once. It costs far
+    /// more than [`Self::sample`], which is never less.
+    pub fn memory_bytes(&self) -> u64 {
+        sample::proportional_bytes(&self.processes())
+    }
+
+    /// All processes of the tree at the moment. Orphans come to the keeper, or to the first process
+    /// of a box, whose keeper may have many.
+    fn processes(&self) -> HashSet<u32> {
+        match (self.keeper_pid(), u32::try_from(self.pid())) {
+            (Some(keeper), _) => sample::descendants(keeper),
+            (None, Ok(first)) => sample::descendants(first).into_iter().chain([first]).collect(),
+            (None, Err(_)) => HashSet::new(),
+        }
     }
 
     /// The id of the program, or of a box's first process, for reading `/proc`; not for signals,
@@ -205,13 +229,16 @@ impl Running {
         result.map(Some)
     }
 
-    /// Kills what can be found without a keeper: the program and its process group.
+    /// Kills what can be found without a keeper: the program and its process group, and everything
+    /// where there is a cgroup.
     fn kill_without_keeper(&self) {
         // Either may be gone already, which is what is wanted.
         let _gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
         if let Err(Errno::INVAL) = signal_group(&self.pidfd) {
             let _gone = kill_process_group(self.pid, Signal::KILL);
         }
+        // What is left even so is met again when the cgroup is removed.
+        let _busy = self.cgroup().map(Cgroup::kill);
     }
 }
 

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::Controller;
-
 /// The version of a hierarchy of cgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
@@ -24,37 +22,58 @@ pub(super) struct Place {
     pub(super) parents: Vec<PathBuf>,
 }
 
-/// The place for a controller on this machine.
-pub(super) fn place_of(controller: Controller) -> Result<Place, Errno> {
-    let read = |path: &str| fs::read_to_string(path).map_err(|error| errno(&error));
-    place_in(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?, controller)
-        .ok_or(Errno::NODEV)
+/// The hierarchies of this machine, and where in them this process is.
+#[derive(Debug)]
+pub(super) struct Hierarchies {
+    mountinfo: String,
+    membership: String,
 }
 
-fn place_in(mountinfo: &str, membership: &str, controller: Controller) -> Option<Place> {
-    let name = controller.name();
-    let mounts = || mountinfo.lines().filter_map(Mounted::parse);
-    let first = mounts().find(|mount| mount.kind == "cgroup" && mount.has_option(name));
-    if let Some(mount) = first {
-        let own = path_in(membership, |names| names.split(',').any(|one| one == name))?;
-        // Beneath our own, so that a limit that we have ourselves holds too.
-        let parents = vec![mount.beneath(own)?];
-        return Some(Place { version: Version::One, parents });
+impl Hierarchies {
+    /// Reads both lists.
+    pub(super) fn read() -> Result<Self, Errno> {
+        let read = |path: &str| fs::read_to_string(path).map_err(|error| errno(&error));
+        Ok(Self {
+            mountinfo: read("/proc/self/mountinfo")?,
+            membership: read("/proc/self/cgroup")?,
+        })
     }
-    let mount = mounts().find(|mount| mount.kind == "cgroup2")?;
-    let own = mount.beneath(path_in(membership, str::is_empty)?)?;
-    let within = |path: &&Path| path.starts_with(&mount.target);
-    let parents = own.ancestors().take_while(within).map(Path::to_owned).collect();
-    Some(Place { version: Version::Two, parents })
-}
 
-/// The path of this process in the hierarchy with these controllers, `cgroups(7)`.
-fn path_in(membership: &str, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
-    membership.lines().find_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        let (names, path) = rest.split_once(':')?;
-        is_meant(names).then_some(path)
-    })
+    /// The place for a controller: its own hierarchy of version 1, else version 2.
+    pub(super) fn place_of(&self, controller: &str) -> Option<Place> {
+        self.first(controller).or_else(|| self.unified())
+    }
+
+    /// The place in a hierarchy of version 1: beneath our own, so that a limit that we have
+    /// ourselves holds too.
+    pub(super) fn first(&self, controller: &str) -> Option<Place> {
+        let is_meant = |mount: &Mounted| mount.kind == "cgroup" && mount.has_option(controller);
+        let mount = self.mounts().find(is_meant)?;
+        let own = self.path_in(|names| names.split(',').any(|one| one == controller))?;
+        Some(Place { version: Version::One, parents: vec![mount.beneath(own)?] })
+    }
+
+    /// The place in version 2: ours, or one above.
+    pub(super) fn unified(&self) -> Option<Place> {
+        let mount = self.mounts().find(|mount| mount.kind == "cgroup2")?;
+        let own = mount.beneath(self.path_in(str::is_empty)?)?;
+        let within = |path: &&Path| path.starts_with(&mount.target);
+        let parents = own.ancestors().take_while(within).map(Path::to_owned).collect();
+        Some(Place { version: Version::Two, parents })
+    }
+
+    fn mounts(&self) -> impl Iterator<Item = Mounted<'_>> {
+        self.mountinfo.lines().filter_map(Mounted::parse)
+    }
+
+    /// The path of this process in the hierarchy with these controllers, `cgroups(7)`.
+    fn path_in(&self, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
+        self.membership.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (names, path) = rest.split_once(':')?;
+            is_meant(names).then_some(path)
+        })
+    }
 }
 
 /// A line of mountinfo, as far as it matters here.
@@ -102,8 +121,12 @@ mod tests {
 ";
     const MEMBERSHIP: &str = "4:memory:/a/b\n2:cpu,cpuacct:/\n0::/user.slice/x.scope\n";
 
-    fn place(controller: Controller) -> Option<(Version, Vec<String>)> {
-        let place = place_in(MOUNTS, MEMBERSHIP, controller)?;
+    fn hierarchies(mountinfo: &str, membership: &str) -> Hierarchies {
+        Hierarchies { mountinfo: mountinfo.to_owned(), membership: membership.to_owned() }
+    }
+
+    fn place(controller: &str) -> Option<(Version, Vec<String>)> {
+        let place = hierarchies(MOUNTS, MEMBERSHIP).place_of(controller)?;
         let text = |path: PathBuf| path.to_str().unwrap().to_owned();
         Some((place.version, place.parents.into_iter().map(text).collect()))
     }
@@ -111,14 +134,14 @@ mod tests {
     #[test]
     fn a_controller_of_version_one_is_used_where_we_are() {
         let memory = (Version::One, vec!["/sys/fs/cgroup/memory/a/b".to_owned()]);
-        assert_eq!(place(Controller::Memory), Some(memory));
+        assert_eq!(place("memory"), Some(memory));
         let cpu = (Version::One, vec!["/sys/fs/cgroup/cpu,cpuacct/".to_owned()]);
-        assert_eq!(place(Controller::Cpu), Some(cpu));
+        assert_eq!(place("cpu"), Some(cpu));
     }
 
     #[test]
     fn version_two_is_used_where_we_are_or_above() {
-        let (version, parents) = place(Controller::Tasks).unwrap();
+        let (version, parents) = place("pids").unwrap();
         let root = "/sys/fs/cgroup/unified";
         let expected = ["/user.slice/x.scope", "/user.slice", ""].map(|own| format!("{root}{own}"));
         assert_eq!((version, parents.as_slice()), (Version::Two, expected.as_slice()));
@@ -126,7 +149,7 @@ mod tests {
 
     #[test]
     fn no_hierarchy_is_no_place() {
-        assert_eq!(place_in("", MEMBERSHIP, Controller::Cpu), None);
-        assert_eq!(place_in(MOUNTS, "", Controller::Cpu), None);
+        assert_eq!(hierarchies("", MEMBERSHIP).place_of("cpu"), None);
+        assert_eq!(hierarchies(MOUNTS, "").place_of("cpu"), None);
     }
 }

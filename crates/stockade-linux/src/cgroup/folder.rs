@@ -1,6 +1,7 @@
 //! One folder in one hierarchy: made, limited, read, removed.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -8,7 +9,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::aside::step_aside;
 use super::find::{Place, Version, errno};
+use super::kill::kill_all;
 use super::{CgroupLimits, CgroupUsage, Controller, stale};
 
 /// A folder of ours.
@@ -22,44 +25,65 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes a folder in the nearest parent that allows it.
-    pub(super) fn make(place: &Place) -> Result<Self, Errno> {
-        let mut last = Errno::NODEV;
-        for parent in &place.parents {
-            match Self::make_in(place, parent) {
-                Ok(folder) => return Ok(folder),
-                Err(errno) => last = errno,
+    /// Makes a folder in the nearest parent where all these controllers can be used; if there is
+    /// none, in the nearest that allows a folder at all.
+    pub(super) fn make(place: &Place, controllers: &[Controller]) -> Result<Self, Errno> {
+        let mut nearest = None;
+        for demand in [Demand::All, Demand::WhatIsThere] {
+            for parent in &place.parents {
+                match Self::make_in(place, parent, controllers, demand) {
+                    Ok(folder) => return Ok(folder),
+                    Err(errno) => nearest = nearest.or(Some(errno)),
+                }
             }
         }
-        Err(last)
+        Err(nearest.unwrap_or(Errno::NODEV))
     }
 
-    fn make_in(place: &Place, parent: &Path) -> Result<Self, Errno> {
+    fn make_in(
+        place: &Place,
+        parent: &Path,
+        controllers: &[Controller],
+        demand: Demand,
+    ) -> Result<Self, Errno> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         if place.version == Version::Two {
-            enable_controllers(parent)?;
+            // Who enters a folder beneath needs this file of the parent, `cgroups(7)`.
+            open_to_write(&parent.join("cgroup.procs"))?;
+            let is_own = place.parents.first().is_some_and(|own| own == parent);
+            for controller in controllers {
+                let enabled = enable(parent, controller.name(), is_own);
+                if demand == Demand::All {
+                    enabled?;
+                }
+            }
         }
         stale::remove_once(parent);
         let path = parent.join(stale::name(NEXT.fetch_add(1, Ordering::Relaxed)));
         fs::create_dir(&path).map_err(|error| errno(&error))?;
-        let open = || -> std::io::Result<(File, File)> {
+        let open = || -> Result<(File, File), Errno> {
             // A thread that moves itself alone needs no lock of the whole machine, which takes
             // milliseconds (`cgroup_procs_write_start` in kernel/cgroup/cgroup.c); the process
             // that enters has one thread. Version 2 is cloned into.
             let name = if place.version == Version::One { "tasks" } else { "cgroup.procs" };
-            let entrance = OpenOptions::new().write(true).open(path.join(name))?;
-            Ok((File::open(&path)?, entrance))
+            let entrance = open_to_write(&path.join(name))?;
+            Ok((File::open(&path).map_err(|error| errno(&error))?, entrance))
         };
         match open() {
             Ok((handle, entrance)) => {
                 let parents = place.parents.clone();
                 Ok(Self { version: place.version, handle, entrance, parents, path })
             }
-            Err(error) => {
+            Err(errno) => {
                 remove(&path);
-                Err(errno(&error))
+                Err(errno)
             }
         }
+    }
+
+    /// Kills everything in it.
+    pub(super) fn kill(&self) -> Result<(), Errno> {
+        kill_all(&self.path)
     }
 
     /// Whether this folder is in that place.
@@ -75,7 +99,7 @@ impl Folder {
     /// Sets one limit.
     pub(super) fn limit(&self, controller: Controller, limits: CgroupLimits) -> Result<(), Errno> {
         const PERIOD_MICROS: u64 = 100_000;
-        match controller {
+        let limited = match controller {
             Controller::Memory => {
                 let bytes = limits.memory_bytes_max.unwrap_or(u64::MAX).to_string();
                 self.limit_memory(&bytes)
@@ -97,7 +121,9 @@ impl Folder {
                     }
                 }
             }
-        }
+        };
+        // There is a folder, but the controller was not given to it.
+        limited.map_err(|errno| if errno == Errno::NOENT { Errno::NODEV } else { errno })
     }
 
     fn limit_memory(&self, bytes: &str) -> Result<(), Errno> {
@@ -116,21 +142,48 @@ impl Folder {
 
     /// What its files say was used.
     pub(super) fn usage(&self) -> CgroupUsage {
-        let (peak, events, killed) = match self.version {
-            Version::Two => ("memory.peak", "memory.events", "oom_kill"),
-            Version::One => ("memory.max_usage_in_bytes", "memory.oom_control", "oom_kill"),
-        };
-        CgroupUsage {
-            memory_peak_bytes: self.number(peak),
-            oom_kills: self.entry(events, killed),
+        let tasks = CgroupUsage {
             tasks_peak: self.number("pids.peak"),
             forks_refused: self.entry("pids.events", "max"),
-            cpu: self.entry("cpu.stat", "usage_usec").map(Duration::from_micros),
+            ..CgroupUsage::default()
+        };
+        match self.version {
+            Version::Two => CgroupUsage {
+                memory_peak_bytes: self.number("memory.peak"),
+                memory_used_up: self.entry("memory.events", "oom").map(|times| times > 0),
+                oom_kills: self.entry("memory.events", "oom_kill"),
+                cpu: self.cpu(),
+                ..tasks
+            },
+            Version::One => CgroupUsage {
+                memory_peak_bytes: self.number("memory.max_usage_in_bytes"),
+                memory_used_up: self.used_up_memory(),
+                oom_kills: self.entry("memory.oom_control", "oom_kill"),
+                cpu: self.cpu(),
+                ..tasks
+            },
+        }
+    }
+
+    /// Version 1 does not count this reliably (`memory.failcnt` stays 0 on Linux 6.18), so that the
+    /// most that was used has to tell: a large page may not have found room below the limit.
+    fn used_up_memory(&self) -> Option<bool> {
+        const LARGE_PAGE_BYTES: u64 = 2 << 20;
+        let limit = self.number("memory.limit_in_bytes")?;
+        let slack = LARGE_PAGE_BYTES.min(limit / 16);
+        Some(self.number("memory.max_usage_in_bytes")? >= limit.saturating_sub(slack))
+    }
+
+    /// Processor time, if this folder counts it: each of version 2 does.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        match self.version {
+            Version::Two => self.entry("cpu.stat", "usage_usec").map(Duration::from_micros),
+            Version::One => self.number("cpuacct.usage").map(Duration::from_nanos),
         }
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Errno> {
-        fs::write(self.path.join(name), text).map_err(|error| errno(&error))
+        write(&self.path.join(name), text)
     }
 
     /// Some files are there only where the kernel was built for them.
@@ -159,29 +212,60 @@ impl Drop for Folder {
     }
 }
 
-/// Removes a folder, which the kernel may hold for a moment after its last process has ended.
-fn remove(path: &Path) {
+/// Removes a folder. Nothing may live in it any more, so what does is killed; besides, the kernel
+/// may hold a folder for a moment after its last process has ended.
+pub(super) fn remove(path: &Path) {
     const ATTEMPTS: u32 = 50;
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         match fs::remove_dir(path) {
-            Err(error) if errno(&error) == Errno::BUSY => thread::sleep(Duration::from_millis(2)),
+            Err(error) if errno(&error) == Errno::BUSY => {
+                if attempt == 1 {
+                    // What cannot be killed is met again at the next attempt.
+                    let _busy = kill_all(path);
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
             // What cannot be removed now is found by the next supervisor.
             Ok(()) | Err(_) => return,
         }
     }
 }
 
-/// Lets folders beneath this one have limits.
-fn enable_controllers(parent: &Path) -> Result<(), Errno> {
-    let read = |name| fs::read_to_string(parent.join(name)).map_err(|error| errno(&error));
-    let (there, enabled) = (read("cgroup.controllers")?, read("cgroup.subtree_control")?);
-    for name in ["memory", "pids", "cpu"] {
-        let has = |list: &str| list.split_whitespace().any(|one| one == name);
-        if has(&there) && !has(&enabled) {
-            // A cgroup with processes of its own refuses (EBUSY); then one above must do.
-            fs::write(parent.join("cgroup.subtree_control"), format!("+{name}"))
-                .map_err(|error| errno(&error))?;
-        }
+fn open_to_write(path: &Path) -> Result<File, Errno> {
+    OpenOptions::new().write(true).open(path).map_err(|error| errno(&error))
+}
+
+/// What a parent must have to be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    All,
+    WhatIsThere,
+}
+
+/// Lets folders beneath this one use a controller.
+fn enable(parent: &Path, controller: &str, is_own: bool) -> Result<(), Errno> {
+    let is_in = |name| {
+        let list = fs::read_to_string(parent.join(name)).map_err(|error| errno(&error))?;
+        Ok(list.split_whitespace().any(|one| one == controller))
+    };
+    if is_in("cgroup.subtree_control")? {
+        return Ok(());
     }
-    Ok(())
+    if !is_in("cgroup.controllers")? {
+        return Err(Errno::NODEV);
+    }
+    let add = || write(&parent.join("cgroup.subtree_control"), &format!("+{controller}"));
+    match add() {
+        // A cgroup with processes of its own refuses.
+        Err(Errno::BUSY) if is_own => {
+            step_aside(parent)?;
+            add()
+        }
+        other => other,
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Errno> {
+    // Never made: a file that is not there is a controller that is not there.
+    open_to_write(path)?.write_all(text.as_bytes()).map_err(|error| errno(&error))
 }

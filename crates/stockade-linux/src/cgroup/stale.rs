@@ -5,13 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-const PREFIX: &str = "stockade";
+use super::kill::kill_all;
 
-/// The name of a folder of this process: its id, when it started, and a number.
+const OF_BOXES: &str = "stockade-";
+const OF_HOSTS: &str = "stockade_host-";
+
+/// The name of a box's folder: who made it, and a number.
 pub(super) fn name(number: u64) -> String {
-    let own = std::process::id();
-    let started = start_of(own).unwrap_or(0);
-    format!("{PREFIX}-{own}-{started}-{number}")
+    format!("{OF_BOXES}{}-{number}", Owner::this().text())
+}
+
+/// The name of a folder that this process itself is in.
+pub(super) fn name_of_host() -> String {
+    format!("{OF_HOSTS}{}", Owner::this().text())
 }
 
 /// Removes the folders of supervisors that are gone; once for each parent in a process.
@@ -25,21 +31,54 @@ pub(super) fn remove_once(parent: &Path) {
 
 fn remove_all(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(owner);
-        if owner.is_some_and(|(pid, started)| start_of(pid) != Some(started)) {
-            // One that still has processes is refused, and left to whoever holds them.
-            let _busy = fs::remove_dir(entry.path());
+        let (name, path) = (entry.file_name(), entry.path());
+        let Some((kind, owner)) = name.to_str().and_then(read) else { continue };
+        if owner.is_gone() {
+            // A box that outlived its supervisor and its keeper is ended. A process of the host is
+            // not ours to end: its folder is removed if it is empty.
+            if kind == OF_BOXES && fs::remove_dir(&path).is_err() && kill_all(&path).is_err() {
+                continue;
+            }
+            super::folder::remove(&path);
         }
     }
 }
 
-/// Whose a folder is, if it is one of ours.
-fn owner(name: &str) -> Option<(u32, u64)> {
-    let mut parts = name.strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
-    let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let _number: u64 = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some((pid, started))
+/// A process that makes folders: its id, when it started, and the namespace where that is its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Owner {
+    pid: u32,
+    started: u64,
+    namespace: u64,
+}
+
+impl Owner {
+    fn this() -> Self {
+        let pid = std::process::id();
+        Self { pid, started: start_of(pid).unwrap_or(0), namespace: namespace().unwrap_or(0) }
+    }
+
+    fn text(self) -> String {
+        format!("{}-{}-{}", self.pid, self.started, self.namespace)
+    }
+
+    /// Whether it has ended, as far as that can be known here: a container has numbers of its own.
+    fn is_gone(self) -> bool {
+        namespace() == Some(self.namespace) && start_of(self.pid) != Some(self.started)
+    }
+}
+
+/// What kind of folder has this name, and whose it is, if it is one of ours.
+fn read(name: &str) -> Option<(&'static str, Owner)> {
+    let mut kinds = [(OF_BOXES, 4), (OF_HOSTS, 3)].into_iter();
+    kinds.find_map(|(kind, count)| {
+        let numbers: Option<Vec<u64>> =
+            name.strip_prefix(kind)?.split('-').map(|part| part.parse().ok()).collect();
+        let numbers = numbers.filter(|numbers| numbers.len() == count)?;
+        let (pid, started, namespace) = (numbers.first()?, numbers.get(1)?, numbers.get(2)?);
+        let pid = u32::try_from(*pid).ok()?;
+        Some((kind, Owner { pid, started: *started, namespace: *namespace }))
+    })
 }
 
 /// When a process started, in ticks since the machine did: the 22nd field of its `stat`.
@@ -50,29 +89,42 @@ fn start_of(pid: u32) -> Option<u64> {
     rest.split(' ').nth(START_AFTER_NAME)?.parse().ok()
 }
 
+/// The number of this process's namespace of processes, `namespaces(7)`.
+fn namespace() -> Option<u64> {
+    let link = fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_name_says_whose_it_is() {
-        let own = std::process::id();
-        let (pid, started) = owner(&name(7)).unwrap();
-        assert_eq!((pid, Some(started)), (own, start_of(own)));
-        for other in ["stockade", "stockade-1", "stockade-1-2", "stockade-1-2-3-4", "x-1-2-3"] {
-            assert_eq!(owner(other), None, "{other}");
+        let own = Owner::this();
+        assert_eq!((own.pid, Some(own.started)), (std::process::id(), start_of(own.pid)));
+        assert_eq!(read(&name(7)), Some((OF_BOXES, own)));
+        assert_eq!(read(&name_of_host()), Some((OF_HOSTS, own)));
+        for other in ["stockade", "stockade-1", "stockade-1-2-3", "stockade-1-2-3-4-5", "x-1-2-3-4"]
+        {
+            assert_eq!(read(other), None, "{other}");
         }
     }
 
     #[test]
-    fn only_folders_of_the_dead_are_removed() {
+    fn only_folders_of_the_dead_of_this_namespace_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let own = name(1);
-        for folder in [own.as_str(), "stockade-4194399-1-0", "other"] {
+        let here = namespace().unwrap();
+        let dead = format!("stockade-4194399-1-{here}-0");
+        let dead_host = format!("stockade_host-4194399-1-{here}");
+        let elsewhere = "stockade-4194399-1-1-0".to_owned();
+        for folder in [&own, &dead, &dead_host, &elsewhere] {
             fs::create_dir(parent.path().join(folder)).unwrap();
         }
         remove_all(parent.path());
-        let left = |folder: &str| parent.path().join(folder).exists();
-        assert!(left(&own) && left("other") && !left("stockade-4194399-1-0"));
+        let left = |folder: &String| parent.path().join(folder).exists();
+        assert_eq!([&own, &elsewhere].map(left), [true, true]);
+        assert_eq!([&dead, &dead_host].map(left), [false, false]);
     }
 }

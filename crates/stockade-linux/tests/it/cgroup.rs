@@ -1,14 +1,18 @@
 //! Limits for a whole box, where this machine and user have cgroups to set them.
 
-use std::io::{Write, stderr};
+use std::io::{BufRead, BufReader, Write, stderr};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use stockade_linux::{
-    Cgroup, CgroupLimits, Controller, Ended, Errno, Running, Status, Step, start_jailed,
+    Cgroup, CgroupLimits, Controller, Ended, Errno, Running, Status, Step, landlock_abi,
+    start_jailed,
 };
 
 use crate::boxes::closed;
-use crate::support::{bare, finish, shell};
+use crate::locks_only::{folder, locked};
+use crate::roles;
+use crate::support::{Mark, bare, finish, shell, text, within};
 
 fn limited(limits: CgroupLimits, controller: Controller) -> Option<Cgroup> {
     let cgroup = Cgroup::create(limits);
@@ -21,6 +25,25 @@ fn limited(limits: CgroupLimits, controller: Controller) -> Option<Cgroup> {
     None
 }
 
+/// A supervisor to kill: its box is held by a keeper and a cgroup alone.
+pub(crate) fn supervisor(tree: &str) {
+    let folder = folder();
+    let mut jail = locked(&folder);
+    jail.cgroup =
+        Some(Cgroup::create(CgroupLimits { tasks_max: Some(20), ..CgroupLimits::default() }));
+    let mut spec = shell("setsid sleep 63 & exec setsid -w sleep 64");
+    spec.env.push(text(tree));
+    let mut run = start_jailed(spec, jail).unwrap();
+    roles::say("keeper", run.keeper_pid().unwrap());
+    run.wait().unwrap();
+}
+
+/// The next supervisor.
+pub(crate) fn maker() {
+    let limits = CgroupLimits { tasks_max: Some(20), ..CgroupLimits::default() };
+    assert_eq!(Cgroup::create(limits).kept(), [Controller::Tasks]);
+}
+
 fn run(cgroup: Cgroup, line: &str) -> (Running, Ended, String, String) {
     let mut jail = closed("/bin/sh");
     jail.cgroup = Some(cgroup);
@@ -31,7 +54,11 @@ fn run(cgroup: Cgroup, line: &str) -> (Running, Ended, String, String) {
 
 /// How many cgroups of this process there are.
 pub(crate) fn folders() -> usize {
-    let own = format!("/stockade-{}-", std::process::id());
+    folders_of(std::process::id())
+}
+
+fn folders_of(process: u32) -> usize {
+    let own = format!("/stockade-{process}-");
     let listed = bare("find").args(["/sys/fs/cgroup", "-type", "d"]).output().unwrap().stdout;
     String::from_utf8(listed).unwrap().lines().filter(|path| path.contains(&own)).count()
 }
@@ -46,6 +73,7 @@ fn a_memory_eater_is_killed_and_the_count_says_so() {
     let usage = run.cgroup().unwrap().usage();
     assert_eq!(ended.status, Status::Signal(9), "{usage:?}");
     assert!(usage.oom_kills.unwrap() >= 1, "{usage:?}");
+    assert_eq!(usage.memory_used_up, Some(true), "{usage:?}");
     assert!(usage.memory_peak_bytes.unwrap() <= LIMIT, "{usage:?}");
     assert!(usage.memory_peak_bytes.unwrap() > LIMIT / 2, "{usage:?}");
 }
@@ -93,6 +121,79 @@ fn processor_time_is_shared_out() {
     assert!(ended.cpu < Duration::from_millis(600), "{ended:?}");
 }
 
+/// Whom nobody waits for, the kernel adds to nobody's children.
+#[test]
+fn processor_time_of_processes_that_nobody_waited_for_is_counted() {
+    let limits = CgroupLimits { tasks_max: Some(20), ..CgroupLimits::default() };
+    let Some(cgroup) = limited(limits, Controller::Tasks) else { return };
+    if cgroup.cpu().is_none() {
+        writeln!(stderr().lock(), "skipped: no cgroup counts processor time").unwrap();
+        return;
+    }
+    // A shell that ignores SIGCHLD, and so reaps nobody, but sleeps until they are through.
+    let spin = "i=0; while [ $i -lt 150000 ]; do i=$((i + 1)); done";
+    let line = format!("trap '' CHLD; (sh -c '{spin}; echo spun') & wait; sleep 0.1; true");
+    let (run, ended, out, err) = run(cgroup, &line);
+    assert_eq!((ended.status, out.trim()), (Status::Code(0), "spun"), "{err}");
+    let counted = run.cgroup().unwrap().cpu().unwrap();
+    assert!(counted >= ended.cpu, "{counted:?} {ended:?}");
+    assert!(counted >= Duration::from_millis(20), "{counted:?}");
+}
+
+/// Without a first process the tree hangs on its keeper; the cgroup is what still holds it.
+#[test]
+fn a_tree_whose_keeper_is_killed_dies_by_its_cgroup() {
+    let limits = CgroupLimits { tasks_max: Some(20), ..CgroupLimits::default() };
+    let Some(cgroup) = limited(limits, Controller::Tasks) else { return };
+    let mark = Mark::new();
+    if landlock_abi().is_none() {
+        writeln!(stderr().lock(), "skipped: no Landlock").unwrap();
+        return;
+    }
+    let folder = folder();
+    let mut jail = locked(&folder);
+    jail.cgroup = Some(cgroup);
+    // In sessions of their own they are not in the program's process group.
+    let line = "setsid sleep 61 & setsid sleep 62 & wait";
+    let mut run = start_jailed(mark.on(shell(line)), jail).unwrap();
+    mark.await_found(3);
+    bare("kill").args(["-9", &run.keeper_pid().unwrap().to_string()]).status().unwrap();
+    assert!(run.wait().is_err(), "nobody is left to tell");
+    assert!(within(Duration::from_secs(2), || mark.found().is_empty()), "{:?}", mark.found());
+}
+
+#[test]
+fn what_a_killed_supervisor_left_is_removed_by_the_next() {
+    let limits = CgroupLimits { tasks_max: Some(20), ..CgroupLimits::default() };
+    if limited(limits, Controller::Tasks).is_none() {
+        return;
+    }
+    if landlock_abi().is_none() {
+        writeln!(stderr().lock(), "skipped: no Landlock").unwrap();
+        return;
+    }
+    let mark = Mark::new();
+    let mut supervisor = roles::command("cgroup-supervisor")
+        .env("STOCKADE_TEST_TREE", mark.text())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(supervisor.stdout.take().unwrap()).lines();
+    let keeper = lines.map_while(Result::ok).find(|line| line.starts_with("keeper=")).unwrap();
+    mark.await_found(2);
+    // Its keeper first, or that would end the tree itself.
+    let keeper = keeper.trim_start_matches("keeper=");
+    supervisor.kill().unwrap();
+    bare("kill").args(["-9", keeper]).status().unwrap();
+    let dead = supervisor.id();
+    supervisor.wait().unwrap();
+    assert!(folders_of(dead) > 0, "a killed supervisor removes nothing");
+    let next = roles::command("cgroup-maker").output().unwrap();
+    assert!(next.status.success(), "{next:?}");
+    assert_eq!(folders_of(dead), 0);
+    assert!(within(Duration::from_secs(2), || mark.found().is_empty()), "{:?}", mark.found());
+}
+
 #[test]
 fn no_cgroup_is_left_and_a_box_that_is_within_its_limits_ends_well() {
     let limits = CgroupLimits {
@@ -106,10 +207,11 @@ fn no_cgroup_is_left_and_a_box_that_is_within_its_limits_ends_well() {
     }
     let (run, ended, out, err) = run(cgroup, "cat /proc/self/cgroup; exit 4");
     assert_eq!(ended.status, Status::Code(4), "{err}");
+    assert_ne!(run.cgroup().unwrap().usage().memory_used_up, Some(true));
     // In a namespace of its own the box sees itself at the top.
     assert!(out.lines().all(|line| line.ends_with(":/") || !line.contains("stockade")), "{out}");
     assert!(folders() >= 1);
     drop(run);
     // Other tests have theirs at the same time, but not for long.
-    assert!(crate::support::within(Duration::from_secs(20), || folders() == 0));
+    assert!(within(Duration::from_secs(20), || folders() == 0));
 }

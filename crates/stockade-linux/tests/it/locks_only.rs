@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use crate::support::{Mark, bare, finish, shell, text};
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
 /// Locks around a shell that may write one folder.
-fn locked(folder: &TempDir) -> Jail {
+pub(crate) fn locked(folder: &TempDir) -> Jail {
     let path = text(folder.path().to_str().unwrap());
     let system: [&CStr; 6] = [c"/usr", c"/bin", c"/lib", c"/lib64", c"/etc", c"/proc"];
     let there = |path: &&CStr| fs::exists(path.to_str().unwrap()).unwrap();

@@ -16,6 +16,7 @@ mod refusal;
 mod roles;
 mod root;
 mod sabotage;
+mod sample;
 mod scope;
 mod script;
 mod status;

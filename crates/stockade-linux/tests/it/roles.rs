@@ -51,6 +51,10 @@ fn plays_a_role_when_asked() {
         Ok("yard-killed") => crate::yard::killed_while_waiting(),
         Ok("box-costs") => box_costs(),
         Ok("box-supervisor") => box_supervisor(),
+        Ok("cgroup-supervisor") => {
+            crate::cgroup::supervisor(&env::var("STOCKADE_TEST_TREE").unwrap());
+        }
+        Ok("cgroup-maker") => crate::cgroup::maker(),
         Ok(other) => panic!("there is no role {other}"),
     }
 }
