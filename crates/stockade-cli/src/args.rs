@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use stockade::confine::Toolchain;
-use stockade::limits::{ByteCount, parse_duration};
+use stockade::limits::{ByteCount, Processors, parse_duration};
 use stockade::policy::{Profile, Variable};
 use stockade::tier::Tier;
 
@@ -74,9 +74,12 @@ pub(crate) struct Common {
     /// The wall-clock deadline, such as 30s
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// CPU time of one process, such as 10s
+    /// CPU time of one process, such as 10s; a second more for all together
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) cpu: Option<Duration>,
+    /// How many processors it may keep busy, such as 1.5; the jail keeps that
+    #[arg(long, value_name = "N")]
+    pub(crate) cpus: Option<Processors>,
     /// Memory, such as 256M
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteCount>,

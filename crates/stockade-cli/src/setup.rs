@@ -64,6 +64,7 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     let limits = &mut policy.limits;
     limits.wall = common.timeout.unwrap_or(limits.wall);
     limits.cpu = common.cpu.or(limits.cpu);
+    limits.cpus = common.cpus.or(limits.cpus);
     limits.memory = common.memory.or(limits.memory);
     limits.processes = common.processes.or(limits.processes);
     limits.file_size = common.file_size.or(limits.file_size);

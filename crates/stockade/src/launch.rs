@@ -8,6 +8,7 @@ mod jail;
 mod machine;
 mod process;
 mod scratch;
+mod tree;
 mod watch;
 
 pub use doctor::{Diagnosis, diagnose};

@@ -9,8 +9,10 @@ use std::time::Duration;
 pub struct Limits {
     /// Time on the monotonic clock from start to end.
     pub wall: Duration,
-    /// CPU time of one process.
+    /// CPU time of one process, and with a second of grace of the whole tree.
     pub cpu: Option<Duration>,
+    /// Processors' worth of time that the whole tree may use at once, where the tier can.
+    pub cpus: Option<Processors>,
     /// Memory: the address space of each process, or of the whole tree where the tier can.
     pub memory: Option<ByteCount>,
     /// Processes alive at once in the whole tree.
@@ -34,6 +36,7 @@ impl Limits {
     pub const EXEC: Self = Self {
         wall: Duration::from_secs(120),
         cpu: None,
+        cpus: None,
         memory: Some(ByteCount::gib(2)),
         processes: Some(512),
         file_size: Some(ByteCount::gib(1)),
@@ -50,6 +53,7 @@ impl Limits {
         Self {
             wall: self.wall.min(other.wall),
             cpu: stricter(self.cpu, other.cpu),
+            cpus: stricter(self.cpus, other.cpus),
             memory: stricter(self.memory, other.memory),
             processes: stricter(self.processes, other.processes),
             file_size: stricter(self.file_size, other.file_size),
@@ -192,6 +196,47 @@ impl FromStr for ByteCount {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no size: write a number with an optional unit, such as 512, 64K or 1GiB")]
 pub struct NotABytesCount(String);
+
+/// A number of processors, in thousandths: `2`, `1.5` or `0.25`.
+///
+/// ```
+/// use stockade::limits::Processors;
+/// assert_eq!("1.5".parse::<Processors>().unwrap().thousandths(), 1500);
+/// assert!("0".parse::<Processors>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Processors(u32);
+
+impl Processors {
+    /// The number, a thousand to each.
+    pub const fn thousandths(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for Processors {
+    type Err = NotProcessors;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const DIGITS: usize = 3;
+        let wrong = || NotProcessors(text.to_owned());
+        let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !is_number(whole) || !is_number(part) || part.len() > DIGITS {
+            return Err(wrong());
+        }
+        let thousandths: u32 = format!("{part:0<DIGITS$}").parse().map_err(|_long| wrong())?;
+        let whole: u32 = whole.parse().map_err(|_long| wrong())?;
+        let all = whole.checked_mul(1000).and_then(|whole| whole.checked_add(thousandths));
+        // The kernel divides a tenth of a second, and gives no less than a hundredth of that.
+        all.filter(|all| *all >= 10).map(Self).ok_or_else(wrong)
+    }
+}
+
+/// A text that is no number of processors.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no number of processors: write 2, 1.5 or 0.25, at least 0.01")]
+pub struct NotProcessors(String);
 
 /// Reads `30s`, `500ms`, `2m` or a plain number of seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {

@@ -10,6 +10,7 @@ use super::absent::Absent;
 use super::disk::Disk;
 use super::jail::{Covered, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
+use super::tree::is_out_of_memory;
 use super::watch::{End, Watch};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -63,7 +64,9 @@ impl Held {
                 let usage = Usage {
                     wall: watched.wall,
                     cpu: tree.cpu.unwrap_or(ended.cpu).max(ended.cpu),
-                    peak_memory_bytes: tree.memory_peak_bytes.or(Some(ended.peak_rss_bytes)),
+                    peak_memory_bytes: tree
+                        .memory_peak_bytes
+                        .or(Some(ended.peak_rss_bytes.max(watched.sampled_bytes))),
                     processes,
                 };
                 (exit_of(ended.status), usage, ended.program_cpu)
@@ -82,6 +85,7 @@ impl Held {
         let limit = limit
             .or_else(|| limit_by_signal(exit, program_cpu, &confinement.limits))
             .or_else(|| limit_by_cgroup(exit, watched.tree));
+        notes.extend(killed_in_part(limit, watched.tree));
         Outcome {
             exit,
             limit,
@@ -134,8 +138,14 @@ fn limit_by_signal(exit: Exit, program_cpu: Duration, limits: &Limits) -> Option
 /// The kernel killed for want of memory, and the program is what it killed.
 fn limit_by_cgroup(exit: Exit, tree: Option<CgroupUsage>) -> Option<LimitHit> {
     const SIGKILL: i32 = 9;
-    let out_of_memory = tree.and_then(|tree| tree.oom_kills).is_some_and(|kills| kills > 0);
-    (out_of_memory && exit == Exit::Signal(SIGKILL)).then_some(LimitHit::Memory)
+    (tree.is_some_and(is_out_of_memory) && exit == Exit::Signal(SIGKILL))
+        .then_some(LimitHit::Memory)
+}
+
+/// What the kernel killed for want of memory without ending the run.
+fn killed_in_part(limit: Option<LimitHit>, tree: Option<CgroupUsage>) -> Option<String> {
+    let kills = tree?.oom_kills.filter(|kills| *kills > 0 && limit != Some(LimitHit::Memory))?;
+    Some(format!("the kernel killed {kills} of its processes for want of memory"))
 }
 
 /// The variables of the run, with its own folder as `HOME` and `TMPDIR` unless they are listed.

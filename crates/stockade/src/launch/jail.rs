@@ -25,7 +25,7 @@ use super::held::{Held, environment, not_started, rlimits};
 use crate::confine::Network;
 use crate::gate::Prepared;
 use crate::guarantee::Guarantee;
-use crate::limits::{ByteCount, Limits};
+use crate::limits::{ByteCount, Limits, Processors};
 use crate::outcome::Failure;
 use crate::plan::Plan;
 use crate::tier::{Description, Step};
@@ -111,12 +111,12 @@ fn not_boxed(error: StartError) -> Failure {
     )
 }
 
-/// Limits for the tree: memory, and a ceiling on tasks.
+/// Limits for the tree: memory, a ceiling on tasks, and a share of the processors.
 fn tree_limits(limits: &Limits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes_max: limits.memory.map(ByteCount::get),
         tasks_max: tasks_max(limits),
-        cpu_millis_per_second: None,
+        cpu_millis_per_second: limits.cpus.map(Processors::thousandths),
     }
 }
 

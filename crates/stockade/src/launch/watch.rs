@@ -9,6 +9,7 @@ use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Mechanism, Running};
 
 use super::absent::Absent;
 use super::disk::Disk;
+use super::tree::Tree;
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
 
@@ -35,10 +36,11 @@ pub(super) struct Watch<'a> {
     limit: Option<LimitHit>,
     /// When the tree was told to end.
     killed: Option<Instant>,
-    /// When the box is looked at next, if it is one.
+    /// When the tree is looked at next, if it is.
     next_look: Option<Instant>,
     lost: Vec<Mechanism>,
     disk: Option<Disk>,
+    tree: Tree,
     buffer: Vec<u8>,
 }
 
@@ -53,6 +55,8 @@ pub(super) struct Watched {
     pub(super) lost: Vec<Mechanism>,
     /// What the whole tree used, where a cgroup counted it.
     pub(super) tree: Option<CgroupUsage>,
+    /// The most memory that was seen in samples of the tree.
+    pub(super) sampled_bytes: u64,
 }
 
 /// How a watch ended.
@@ -81,7 +85,8 @@ impl<'a> Watch<'a> {
         limits: &Limits,
     ) -> Self {
         let stream = || Stream { capture: Capture::new(limits.output.as_len()), open: true };
-        let running_box = running.attested().is_some();
+        let tree = Tree::new(&running, limits);
+        let is_looked_at = running.attested().is_some() || tree.is_watched();
         Self {
             input: Input { pipe: running.take_stdin(), rest: stdin },
             running,
@@ -92,9 +97,10 @@ impl<'a> Watch<'a> {
             flood: limits.flood.get(),
             limit: None,
             killed: None,
-            next_look: running_box.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
+            next_look: is_looked_at.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
             lost: Vec::new(),
             disk: None,
+            tree,
             buffer: vec![0; BUFFER_BYTES],
         }
     }
@@ -138,6 +144,7 @@ impl<'a> Watch<'a> {
         Watched {
             lost: self.lost,
             tree,
+            sampled_bytes: self.tree.peak_bytes(),
             end,
             limit: self.limit,
             stdout: self.stdout.capture.finish(),
@@ -211,7 +218,7 @@ impl<'a> Watch<'a> {
     }
 
     /// A mount that the host undid by accident opens a box, and a protected path that appears was
-    /// made by it: in both cases the box ends.
+    /// made by it: in both cases the box ends, as it does above a limit of the whole tree.
     fn look_at_box(&mut self, absent: &[Absent]) {
         let now = Instant::now();
         if self.killed.is_some() || self.next_look.is_none_or(|next| now < next) {
@@ -219,7 +226,8 @@ impl<'a> Watch<'a> {
         }
         // A box that was made from a template has no keeper; its first process takes in orphans.
         let first = self.running.keeper_pid().or_else(|| u32::try_from(self.running.pid()).ok());
-        self.limit = self.disk.as_mut().and_then(|disk| disk.look(first.unwrap_or_default()));
+        let full = self.disk.as_mut().and_then(|disk| disk.look(first.unwrap_or_default()));
+        self.limit = full.or_else(|| self.tree.exceeded(&self.running));
         let is_surveyed = self.disk.as_ref().is_some_and(Disk::is_being_surveyed);
         self.next_look = now.checked_add(if is_surveyed { SURVEY_PAUSE } else { LOOK_PAUSE });
         // Mounts that cannot be looked at now are looked at the next time.

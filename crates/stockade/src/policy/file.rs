@@ -59,12 +59,13 @@ pub(super) struct BoxTable {
     pub(super) net: Text,
 }
 
-/// `[limits]`: sizes and times as text; `none` for no limit on cpu, memory, file size and disk.
+/// `[limits]`: sizes and times as text; `none` for no limit on cpu, cpus, memory, file size and disk.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsTable {
     pub(super) wall: Text,
     pub(super) cpu: Text,
+    pub(super) cpus: Text,
     pub(super) memory: Text,
     pub(super) processes: Option<Spanned<u32>>,
     pub(super) file_size: Text,

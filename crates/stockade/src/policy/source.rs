@@ -13,7 +13,7 @@ use super::file::{LimitsTable, PolicyFile, Text};
 use super::{LoadError, Policy, Variable};
 use crate::guarantee::{Guarantee, Kept};
 use crate::journal::Durability;
-use crate::limits::{ByteCount, Limits, parse_duration};
+use crate::limits::{ByteCount, Limits, Processors, parse_duration};
 
 /// A policy file is text for a person; a larger one is a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -99,6 +99,8 @@ impl Source {
             limits.flood = self.value(text, size)?;
         }
         limits.cpu = self.optional(&table.cpu, limits.cpu, duration)?;
+        let processors = |text: &str| Processors::from_str(text).map_err(|error| error.to_string());
+        limits.cpus = self.optional(&table.cpus, limits.cpus, processors)?;
         limits.memory = self.optional(&table.memory, limits.memory, size)?;
         limits.file_size = self.optional(&table.file_size, limits.file_size, size)?;
         if let Some(none) = table.processes.as_ref().filter(|most| *most.get_ref() == 0) {

@@ -72,8 +72,9 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         ),
         Guarantee::TreeLimits => Enforced::partial(
             guarantee,
-            &["rlimits", "keeper-count"],
-            "memory is bounded for each process, not for the tree; processes are counted at intervals",
+            &["rlimits", "keeper-count", "sampling"],
+            "memory is bounded for each process, and for the tree in samples only, files in \
+             memory apart; processes are counted at intervals",
         ),
         Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
         Guarantee::Disk => disk(&confinement.limits),

@@ -102,16 +102,21 @@ fn tree_limits(confinement: &Confinement, machine: Machine) -> Enforced {
     let limits = &confinement.limits;
     let memory = limits.memory.map(|_| {
         if machine.bounds_address_space {
-            ("rlimits", "memory is bounded for each process, not for the tree")
+            ("rlimits", "memory is bounded for each process, and for the tree in samples only")
         } else {
             ("", "memory is not bounded: this kernel ignores the limit on address space")
         }
     });
     let processes =
         limits.processes.map(|_| ("keeper-count", "processes are counted at intervals"));
-    let parts: Vec<(&'static str, &str)> = memory.into_iter().chain(processes).collect();
+    let is_sampled = limits.memory.is_some() || limits.cpu.is_some();
+    // Where address space is not bounded, there is no /proc either.
+    let sampled = (is_sampled && machine.bounds_address_space).then_some("sampling");
+    let share = limits.cpus.map(|_| ("", "its share of the processors is not bounded"));
+    let parts: Vec<(&'static str, &str)> =
+        memory.into_iter().chain(processes).chain(share).collect();
     let by: Vec<&'static str> =
-        parts.iter().map(|(by, _)| *by).filter(|by| !by.is_empty()).collect();
+        parts.iter().map(|(by, _)| *by).chain(sampled).filter(|by| !by.is_empty()).collect();
     let notes: Vec<&str> = parts.iter().map(|(_, note)| *note).collect();
     match (by.as_slice(), notes.as_slice()) {
         ([], []) => Enforced::none(Guarantee::TreeLimits, "no such limit was asked for"),

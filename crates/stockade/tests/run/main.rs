@@ -21,3 +21,4 @@ mod scratch;
 mod stdin;
 mod support;
 mod tree;
+mod tree_limits;

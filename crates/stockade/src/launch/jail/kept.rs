@@ -78,12 +78,10 @@ pub(super) fn settle(
     else {
         return Ok(());
     };
-    let missing = cgroup.map(Cgroup::missing).unwrap_or_default();
+    let missing = unkept(cgroup, confinement);
     if missing.is_empty() {
         *line = Enforced::full(Guarantee::TreeLimits, &["cgroup", "keeper-count"]);
     } else {
-        let told = |(one, errno): &(Controller, Errno)| format!("no cgroup for {one}: {errno}");
-        let missing: Vec<String> = missing.iter().map(told).collect();
         let why = line.note.take().unwrap_or_default();
         line.note = Some(format!("{why} ({})", missing.join("; ")));
     }
@@ -98,4 +96,13 @@ pub(super) fn settle(
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// What of the limits no cgroup keeps, and why.
+fn unkept(cgroup: Option<&Cgroup>, confinement: &Confinement) -> Vec<String> {
+    let Some(cgroup) = cgroup else { return vec!["no cgroup at all".to_owned()] };
+    let told = |(one, errno): &(Controller, Errno)| format!("no cgroup for {one}: {errno}");
+    let uncounted = confinement.limits.cpu.is_some() && cgroup.cpu().is_none();
+    let uncounted = uncounted.then(|| "no cgroup that counts CPU time".to_owned());
+    cgroup.missing().iter().map(told).chain(uncounted).collect()
 }

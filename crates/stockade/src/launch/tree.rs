@@ -1,0 +1,99 @@
+//! The limits of the whole tree that the supervisor holds itself, by looking now and then: memory
+//! where no cgroup bounds it, and processor time.
+
+use std::time::{Duration, Instant};
+
+use stockade_linux::{Cgroup, CgroupUsage, Controller, Running};
+
+use crate::limits::{ByteCount, LimitHit, Limits};
+use crate::tier::process::cpu_seconds;
+
+/// After the warning at its limit a process has this long, which `RLIMIT_CPU` gives it too.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(90);
+
+/// What a tree may use, as far as nothing else holds it.
+#[derive(Debug)]
+pub(super) struct Tree {
+    memory_bytes_max: Option<u64>,
+    cpu_max: Option<Duration>,
+    peak_bytes: u64,
+    looked: Instant,
+}
+
+impl Tree {
+    pub(super) fn new(running: &Running, limits: &Limits) -> Self {
+        let is_bounded =
+            running.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory));
+        let cpu = limits.cpu.map(|cpu| Duration::from_secs(cpu_seconds(cpu)));
+        Self {
+            memory_bytes_max: limits.memory.map(ByteCount::get).filter(|_| !is_bounded),
+            cpu_max: cpu.map(|cpu| cpu.saturating_add(GRACE)),
+            peak_bytes: 0,
+            looked: Instant::now(),
+        }
+    }
+
+    /// Whether there is anything to look for.
+    pub(super) fn is_watched(&self) -> bool {
+        self.memory_bytes_max.is_some() || self.cpu_max.is_some()
+    }
+
+    /// The most memory that was seen, where it was looked for.
+    pub(super) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
+    /// The limit that the tree is above. Asked more often than it is worth, it says nothing.
+    pub(super) fn exceeded(&mut self, running: &Running) -> Option<LimitHit> {
+        if self.looked.elapsed() < PAUSE {
+            return None;
+        }
+        self.looked = Instant::now();
+        // With version 1 the kernel kills one process, and the others would go on without it.
+        if running.cgroup().map(Cgroup::usage).is_some_and(is_out_of_memory) {
+            return Some(LimitHit::Memory);
+        }
+        let counted = running.cgroup().and_then(Cgroup::cpu);
+        let cpu_is_sampled = self.cpu_max.is_some() && counted.is_none();
+        let sample = (self.memory_bytes_max.is_some() || cpu_is_sampled).then(|| running.sample());
+        let memory = sample.map_or(0, |sample| sample.resident_bytes);
+        // The quick figure counts shared pages for each that shares them: it can only acquit.
+        if self.memory_bytes_max.is_some_and(|most| memory > most) {
+            let memory = running.memory_bytes();
+            self.peak_bytes = self.peak_bytes.max(memory);
+            if self.memory_bytes_max.is_some_and(|most| memory > most) {
+                return Some(LimitHit::Memory);
+            }
+        } else {
+            self.peak_bytes = self.peak_bytes.max(memory);
+        }
+        let cpu = counted.or_else(|| sample.map(|sample| sample.cpu));
+        (self.cpu_max.zip(cpu).is_some_and(|(most, cpu)| cpu >= most)).then_some(LimitHit::Cpu)
+    }
+}
+
+/// Whether the kernel killed for want of the box's own memory, not of the machine's.
+pub(super) fn is_out_of_memory(usage: CgroupUsage) -> bool {
+    usage.oom_kills.is_some_and(|kills| kills > 0) && usage.memory_used_up != Some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_for_the_machines_want_of_memory_is_no_limit_of_ours() {
+        let used = |oom_kills, memory_used_up| CgroupUsage {
+            oom_kills: Some(oom_kills),
+            memory_used_up: Some(memory_used_up),
+            ..CgroupUsage::default()
+        };
+        assert!(is_out_of_memory(used(1, true)));
+        assert!(!is_out_of_memory(used(1, false)));
+        assert!(!is_out_of_memory(used(0, true)));
+        assert!(!is_out_of_memory(CgroupUsage::default()));
+    }
+}
