@@ -66,6 +66,9 @@ impl Folder {
             // milliseconds (`cgroup_procs_write_start` in kernel/cgroup/cgroup.c); the process
             // that enters has one thread. Version 2 is cloned into.
             let name = if place.version == Version::One { "tasks" } else { "cgroup.procs" };
+            if place.version == Version::Two && !is_domain(&path)? {
+                return Err(Errno::OPNOTSUPP);
+            }
             let entrance = open_to_write(&path.join(name))?;
             Ok((File::open(&path).map_err(|error| errno(&error))?, entrance))
         };
@@ -254,15 +257,31 @@ fn enable(parent: &Path, controller: &str, is_own: bool) -> Result<(), Errno> {
     if !is_in("cgroup.controllers")? {
         return Err(Errno::NODEV);
     }
-    let add = || write(&parent.join("cgroup.subtree_control"), &format!("+{controller}"));
-    match add() {
-        // A cgroup with processes of its own refuses.
-        Err(Errno::BUSY) if is_own => {
-            step_aside(parent)?;
-            add()
+    if has_processes(parent)? {
+        if !is_own {
+            return Err(Errno::BUSY);
         }
-        other => other,
+        step_aside(parent)?;
     }
+    write(&parent.join("cgroup.subtree_control"), &format!("+{controller}"))
+}
+
+/// Whether a cgroup holds processes, so that it must not have limits beneath it. The kernel refuses
+/// that for some controllers; with the others it makes folders that no process can enter
+/// (`domain invalid`, `cgroups(7)`). The root of the machine, which has no type, may hold any.
+fn has_processes(parent: &Path) -> Result<bool, Errno> {
+    let read = |name| fs::read_to_string(parent.join(name)).map_err(|error| errno(&error));
+    match read("cgroup.type") {
+        Ok(_) => Ok(!read("cgroup.procs")?.is_empty()),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether processes can enter a folder of ours.
+fn is_domain(path: &Path) -> Result<bool, Errno> {
+    let kind = fs::read_to_string(path.join("cgroup.type")).map_err(|error| errno(&error))?;
+    Ok(kind.trim() == "domain")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Errno> {
