@@ -28,14 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if env::var_os("CARGO_FEATURE_SABOTAGE").is_some() {
         rustc.args(["--cfg", "feature=\"sabotage\""]);
     }
-    for argument in ["-nostartfiles", "-nostdlib", "-static"] {
-        rustc.arg("-C").arg(format!("link-arg={argument}"));
-    }
-    if let Some(linker) = env::var_os("RUSTC_LINKER") {
-        let mut option = OsString::from("linker=");
-        option.push(linker);
-        rustc.arg("-C").arg(option);
-    }
+    link(&mut rustc)?;
     rustc.arg("-o").arg(&output).arg(&source);
 
     let status = rustc.status()?;
@@ -43,6 +36,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("compile the keeper: {status}").into());
     }
     println!("cargo::rustc-env=STOCKADE_KEEPER={}", output.display());
+    Ok(())
+}
+
+/// Chooses the linker: cargo's if it names one; that of rustc for a machine of another kind, since
+/// the keeper needs no file of that machine; else the usual one.
+fn link(rustc: &mut Command) -> Result<(), Box<dyn Error>> {
+    let linker = env::var_os("RUSTC_LINKER");
+    let (host, target) = (env::var("HOST")?, env::var("CARGO_CFG_TARGET_ARCH")?);
+    let mut arguments = vec!["-nostdlib", "-static"];
+    if let Some(linker) = &linker {
+        let mut option = OsString::from("linker=");
+        option.push(linker);
+        rustc.arg("-C").arg(option);
+    }
+    if linker.is_none() && !host.starts_with(&target) {
+        rustc.args(["-C", "linker=rust-lld", "-C", "linker-flavor=ld.lld"]);
+    } else {
+        arguments.push("-nostartfiles");
+    }
+    for argument in arguments {
+        rustc.arg("-C").arg(format!("link-arg={argument}"));
+    }
     Ok(())
 }
 
