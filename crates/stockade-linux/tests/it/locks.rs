@@ -13,7 +13,7 @@ use stockade_linux::{Access, Jail, Mount, start_jailed};
 
 use crate::boxes::{allow, closed, project, run};
 use crate::roles::{self, payload, say};
-use crate::support::{bare, finish, text};
+use crate::support::{bare, finish, skip, text};
 
 /// Each attack and its error in the box; 0 is success.
 const REFUSED: [(&str, i32); 26] = [
@@ -64,6 +64,10 @@ pub(crate) fn results(text: &str) -> BTreeMap<String, i32> {
     pairs.filter_map(|(name, errno)| Some((name.to_owned(), errno.parse().ok()?))).collect()
 }
 
+/// What some kernels refuse to everyone, so that the control half shows nothing there:
+/// `memfd_secret` is off by default before Linux 6.5, `open_by_handle_at` was root's before 6.11.
+const REFUSED_BY_SOME_KERNELS: [&str; 2] = ["memfd-secret", "handle"];
+
 #[test]
 fn every_attack_on_the_kernel_is_refused_with_its_error() {
     let control = roles::command("attacks").output().unwrap();
@@ -71,9 +75,20 @@ fn every_attack_on_the_kernel_is_refused_with_its_error() {
     let mut run = start_jailed(payload("attacks"), attacker()).unwrap();
     let (_, out, err) = finish(&mut run);
     let boxed = results(&out);
+    let scoped = crate::scope::available();
     for (attack, errno) in REFUSED {
+        if attack == "signal-first" && !scoped {
+            // The kernel takes it and drops it: a first process has no signal that it did not ask
+            // for, pid_namespaces(7).
+            assert_eq!(boxed.get(attack), Some(&0), "{out}{err}");
+            continue;
+        }
         assert_eq!(boxed.get(attack), Some(&errno), "{attack}: {out}{err}");
         let outside = control.get(attack).copied();
+        if outside == Some(errno) && REFUSED_BY_SOME_KERNELS.contains(&attack) {
+            skip(&format!("this kernel refuses {attack} to everyone"));
+            continue;
+        }
         assert!(outside.is_some() && outside != Some(errno), "control: {attack}: {outside:?}");
     }
     for call in ALLOWED {
@@ -114,6 +129,9 @@ fn an_abstract_socket_of_the_host_is_out_of_reach_even_in_its_network() {
         (stockade_linux::Network::Host, libc::EPERM),
         (stockade_linux::Network::None, libc::ECONNREFUSED),
     ] {
+        if network == stockade_linux::Network::Host && !crate::scope::available() {
+            continue;
+        }
         let mut jail = attacker();
         jail.network = network;
         let (_, out, err) = finish(&mut start_jailed(attack(payload("abstract")), jail).unwrap());

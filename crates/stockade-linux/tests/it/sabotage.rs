@@ -53,6 +53,9 @@ fn a_call_succeeds_where_its_mechanism_is_left_out_and_only_there() {
         *results(&out).get(call).unwrap_or_else(|| panic!("{call}: {out}{err}"))
     };
     for (mechanisms, call) in CALLS {
+        if call == "signal-first" && !crate::scope::available() {
+            continue;
+        }
         assert_ne!(errno(attacker(), call), 0, "{call}");
         if let [_, _, ..] = mechanisms {
             for one in mechanisms {

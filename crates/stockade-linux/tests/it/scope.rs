@@ -8,7 +8,7 @@ use stockade_linux::{Cause, Status, landlock_abi, start};
 use crate::support::{Mark, Scope, finish, is_root, opened, shell};
 
 /// Whether this kernel has the scope; says so where it does not.
-fn available() -> bool {
+pub(crate) fn available() -> bool {
     let available = landlock_abi().is_some_and(|abi| abi >= 6);
     let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
     assert!(available || !required.contains("landlock-v6"), "this kernel lacks landlock-v6");

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write, stderr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,6 +82,11 @@ fn drain(from: BorrowedFd<'_>, into: &mut Vec<u8>) {
     if let Err(error) = file.read_to_end(into) {
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
     }
+}
+
+/// Says that something was not tried, and why.
+pub(crate) fn skip(why: &str) {
+    writeln!(stderr().lock(), "skipped: {why}").unwrap();
 }
 
 pub(crate) fn is_root() -> bool {
