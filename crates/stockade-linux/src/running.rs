@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
@@ -220,13 +220,32 @@ impl Running {
         let result = match self.line.hear(patience) {
             Ok(Heard::Nothing) => return Ok(None),
             Ok(Heard::Message(report, _)) => Ended::from_report(&report).ok_or(KeeperLost),
-            Ok(Heard::Closed) | Err(_) => Err(KeeperLost),
+            Ok(Heard::Closed) | Err(_) => self.ended_with_first().ok_or(KeeperLost),
         };
         if result.is_err() {
             self.kill_without_keeper();
         }
         self.result = Some(result);
         result.map(Some)
+    }
+
+    /// How a box ended that the kernel killed as a whole for want of memory, its first process
+    /// included. The end of that is the end of everything in it, `pid_namespaces(7)`.
+    fn ended_with_first(&self) -> Option<Ended> {
+        const KILLED: i32 = 9;
+        const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+        self.expected.as_ref().filter(|expected| expected.has_first())?;
+        self.cgroup()?.usage().oom_kills.filter(|kills| *kills > 0)?;
+        let mut gone = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        matches!(poll(&mut gone, Some(&PATIENCE)), Ok(1..)).then(|| Ended {
+            status: Status::Signal(KILLED),
+            cpu: self.cgroup().and_then(Cgroup::cpu).unwrap_or_default(),
+            program_cpu: Duration::ZERO,
+            peak_rss_bytes: 0,
+            cause: Cause::Exited,
+            leftovers: 0,
+            survivors: 0,
+        })
     }
 
     /// Kills what can be found without a keeper: the program and its process group, and everything
@@ -245,7 +264,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // A keeper gives up on a tree after five seconds.
-        const PATIENCE: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 6, tv_nsec: 0 };
+        const PATIENCE: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
         if self.result.is_none() {
             self.end(PATIENCE);
         }
@@ -257,7 +276,7 @@ impl Drop for Running {
 
 impl Running {
     /// Ends what has not ended.
-    fn end(&mut self, patience: rustix::event::Timespec) {
+    fn end(&mut self, patience: Timespec) {
         let ordered = self.kill();
         let mut ready = [PollFd::new(&self.line, PollFlags::IN)];
         if ordered.is_err() || !matches!(poll(&mut ready, Some(&patience)), Ok(1..)) {

@@ -75,12 +75,19 @@ fn one(process: u32) -> Option<Sample> {
     let number = |field: &&str| field.parse::<u64>().ok();
     let ticks = fields.get(TIMES)?.iter().filter_map(number).fold(0, u64::saturating_add);
     let pages = fields.get(RESIDENT_PAGES).and_then(number)?;
-    let page = u64::try_from(rustix::param::page_size()).ok()?;
     Some(Sample {
-        resident_bytes: pages.saturating_mul(page),
+        resident_bytes: pages.saturating_mul(page_bytes()?),
         cpu: Duration::from_millis(ticks.saturating_mul(1000 / TICKS_PER_SECOND)),
         processes: 1,
     })
+}
+
+/// The size of a page. rustix would read it from `/proc/self/auxv` before Linux 6.4, and panic in a
+/// process that is not dumpable, which may not.
+fn page_bytes() -> Option<u64> {
+    // SAFETY: the call takes no memory, and the name is one that it knows.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(bytes).ok()
 }
 
 fn proportional_of(process: u32) -> Option<u64> {

@@ -74,6 +74,11 @@ impl Expected {
         self
     }
 
+    /// Whether the box has a first process, with which everything in it ends.
+    pub(crate) fn has_first(&self) -> bool {
+        self.has_namespaces
+    }
+
     fn add(&mut self, mount: &Mount) {
         match mount {
             Mount::Bind { target, access: Access::ReadOnly | Access::ReadOnlyAsOwner, .. } => {

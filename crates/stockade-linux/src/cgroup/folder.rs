@@ -22,17 +22,22 @@ pub(super) struct Folder {
     pub(super) entrance: File,
     parents: Vec<PathBuf>,
     path: PathBuf,
+    /// Why it lacks controllers, if it does.
+    lacks: Option<Errno>,
 }
 
 impl Folder {
     /// Makes a folder in the nearest parent where all these controllers can be used; if there is
-    /// none, in the nearest that allows a folder at all.
+    /// none, in our own where that holds nobody else; else in the nearest that allows a folder.
     pub(super) fn make(place: &Place, controllers: &[Controller]) -> Result<Self, Errno> {
         let mut nearest = None;
-        for demand in [Demand::All, Demand::WhatIsThere] {
+        for demand in [Demand::All, Demand::AllAside, Demand::WhatIsThere] {
             for parent in &place.parents {
                 match Self::make_in(place, parent, controllers, demand) {
-                    Ok(folder) => return Ok(folder),
+                    Ok(mut folder) => {
+                        folder.lacks = nearest;
+                        return Ok(folder);
+                    }
                     Err(errno) => nearest = nearest.or(Some(errno)),
                 }
             }
@@ -52,8 +57,9 @@ impl Folder {
             open_to_write(&parent.join("cgroup.procs"))?;
             let is_own = place.parents.first().is_some_and(|own| own == parent);
             for controller in controllers {
-                let enabled = enable(parent, controller.name(), is_own);
-                if demand == Demand::All {
+                let enabled =
+                    enable(parent, controller.name(), is_own && demand == Demand::AllAside);
+                if demand != Demand::WhatIsThere {
                     enabled?;
                 }
             }
@@ -75,7 +81,7 @@ impl Folder {
         match open() {
             Ok((handle, entrance)) => {
                 let parents = place.parents.clone();
-                Ok(Self { version: place.version, handle, entrance, parents, path })
+                Ok(Self { version: place.version, handle, entrance, parents, path, lacks: None })
             }
             Err(errno) => {
                 remove(&path);
@@ -126,7 +132,8 @@ impl Folder {
             }
         };
         // There is a folder, but the controller was not given to it.
-        limited.map_err(|errno| if errno == Errno::NOENT { Errno::NODEV } else { errno })
+        let why = self.lacks.unwrap_or(Errno::NODEV);
+        limited.map_err(|errno| if errno == Errno::NOENT { why } else { errno })
     }
 
     fn limit_memory(&self, bytes: &str) -> Result<(), Errno> {
@@ -241,12 +248,16 @@ fn open_to_write(path: &Path) -> Result<File, Errno> {
 /// What a parent must have to be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Demand {
+    /// All controllers.
     All,
+    /// All controllers, and this process may be moved for that.
+    AllAside,
+    /// Nothing but a folder.
     WhatIsThere,
 }
 
 /// Lets folders beneath this one use a controller.
-fn enable(parent: &Path, controller: &str, is_own: bool) -> Result<(), Errno> {
+fn enable(parent: &Path, controller: &str, may_step_aside: bool) -> Result<(), Errno> {
     let is_in = |name| {
         let list = fs::read_to_string(parent.join(name)).map_err(|error| errno(&error))?;
         Ok(list.split_whitespace().any(|one| one == controller))
@@ -258,7 +269,7 @@ fn enable(parent: &Path, controller: &str, is_own: bool) -> Result<(), Errno> {
         return Err(Errno::NODEV);
     }
     if has_processes(parent)? {
-        if !is_own {
+        if !may_step_aside {
             return Err(Errno::BUSY);
         }
         step_aside(parent)?;

@@ -86,7 +86,8 @@ fn a_box_that_has_no_memory_to_be_made_is_an_error_not_a_run() {
     let mut jail = closed("/bin/sh");
     jail.cgroup = Some(cgroup);
     let error = start_jailed(shell("exit 0"), jail).map(drop).unwrap_err();
-    assert!(error.step == Step::HearFirst || error.errno == Errno::NOMEM, "{error:?}");
+    let unheard = [Step::HearFirst, Step::HearKeeper].contains(&error.step);
+    assert!(unheard || error.errno == Errno::NOMEM, "{error:?}");
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn a_fork_bomb_meets_its_limit_in_the_kernel() {
     let usage = run.cgroup().unwrap().usage();
     assert!(usage.forks_refused.is_none_or(|refused| refused > 0), "{usage:?}");
     assert!(usage.tasks_peak.is_none_or(|peak| peak <= 21), "{usage:?}");
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
@@ -118,7 +119,9 @@ fn processor_time_is_shared_out() {
     let begin = Instant::now();
     let (_, ended, _, err) = run(cgroup, "timeout 1 sh -c 'while :; do :; done'; true");
     assert!(begin.elapsed() >= Duration::from_millis(900), "{err}");
-    assert!(ended.cpu < Duration::from_millis(600), "{ended:?}");
+    // A fifth of the time, and what the making of the box took.
+    let share = begin.elapsed().mul_f64(0.2).saturating_add(Duration::from_millis(400));
+    assert!(ended.cpu < share, "{ended:?} {share:?}");
 }
 
 /// Whom nobody waits for, the kernel adds to nobody's children.
@@ -213,5 +216,5 @@ fn no_cgroup_is_left_and_a_box_that_is_within_its_limits_ends_well() {
     assert!(folders() >= 1);
     drop(run);
     // Other tests have theirs at the same time, but not for long.
-    assert!(within(Duration::from_secs(20), || folders() == 0));
+    assert!(within(Duration::from_secs(60), || folders() == 0));
 }

@@ -116,11 +116,25 @@ fn cgroup(controller: Controller, found: Result<CgroupVersion, Errno>) -> Diagno
     let (found, remedy) = match found {
         Ok(CgroupVersion::One) => ("version 1".to_owned(), None),
         Ok(CgroupVersion::Two) => ("version 2".to_owned(), None),
-        Err(errno) => (
-            errno.to_string(),
-            Some("run it in a scope of your own: systemd-run --user --scope stockade …".to_owned()),
-        ),
+        Err(errno) => (errno.to_string(), Some(cgroup_remedy(errno))),
     };
     let works = remedy.is_none();
     Diagnosis { mechanism, keeps: vec![Guarantee::TreeLimits], works, found, remedy }
+}
+
+/// The usual reasons why a cgroup cannot be made or limited.
+fn cgroup_remedy(errno: Errno) -> String {
+    let remedy = match errno {
+        Errno::BUSY => {
+            "its cgroup holds other processes too: run it in a scope of its own, systemd-run --user \
+             --scope stockade …"
+        }
+        Errno::NODEV => {
+            "this user's cgroup lacks the controller: Delegate=cpu memory pids in user@.service, or \
+             a kernel that has it"
+        }
+        Errno::ROFS => "the container's /sys/fs/cgroup is read-only: give it a writable one",
+        _ => "run it in a scope of your own: systemd-run --user --scope stockade …",
+    };
+    remedy.to_owned()
 }
