@@ -41,7 +41,7 @@ impl Tree {
         self.memory_bytes_max.is_some() || self.cpu_max.is_some()
     }
 
-    /// The most memory that was seen, where it was looked for.
+    /// The most memory that was seen, where it was counted exactly.
     pub(super) fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }
@@ -67,8 +67,6 @@ impl Tree {
             if self.memory_bytes_max.is_some_and(|most| memory > most) {
                 return Some(LimitHit::Memory);
             }
-        } else {
-            self.peak_bytes = self.peak_bytes.max(memory);
         }
         let cpu = counted.or_else(|| sample.map(|sample| sample.cpu));
         (self.cpu_max.zip(cpu).is_some_and(|(most, cpu)| cpu >= most)).then_some(LimitHit::Cpu)
