@@ -65,7 +65,7 @@ pub(crate) struct Common {
     /// The policy file, in place of all that would be found
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// How strong the box is: `process` or `jail`
+    /// How strong the box is: `jail`, or `process`, which keeps neither files nor the network
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<Tier>,
     /// Which built-in refusals apply: `strict` or `contained`
@@ -98,16 +98,16 @@ pub(crate) struct Common {
     /// Bytes kept of each output stream, such as 64K
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_output: Option<ByteCount>,
-    /// Let it write this folder and no other; the jail keeps that
+    /// Let it write this folder and no other, which the jail keeps
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Vec<PathBuf>,
-    /// Let it read this besides the system and the project; the jail keeps that
+    /// Let it read this besides the system and the project, which the jail keeps
     #[arg(long, value_name = "DIR")]
     pub(crate) read: Vec<PathBuf>,
     /// Show this toolchain of your home folder, to be read: `rust`, `node` or `python`; in the jail
     #[arg(long, value_name = "NAME")]
     pub(crate) toolchain: Vec<Toolchain>,
-    /// The network: `none` is required to hold, which the jail does
+    /// The network: `none`, which the jail keeps, or `host`
     #[arg(long, value_name = "MODE")]
     pub(crate) net: Option<Net>,
     /// Pass a variable, or set it
@@ -229,6 +229,9 @@ pub(crate) struct CheckCall {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
+    /// How strong the box is: `jail`, or `process`, which keeps neither files nor the network
+    #[arg(long, value_name = "TIER")]
+    pub(crate) tier: Option<Tier>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

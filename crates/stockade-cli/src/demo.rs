@@ -4,7 +4,10 @@ mod battery;
 mod project;
 
 use serde::Serialize;
-use stockade::{Report, Stockade};
+use stockade::guarantee::{Enforced, Kept};
+use stockade::outcome::{Failure, Outcome};
+use stockade::report::Body;
+use stockade::{Report, Stockade, ToolCall};
 
 use crate::args::Demo;
 use crate::exit_code::Status;
@@ -16,10 +19,20 @@ use project::Project;
 /// Runs the battery; the status says whether every call came out as expected.
 pub(crate) fn demo(demo: &Demo) -> Answer {
     let project = Project::make().map_err(|error| format!("make the demo project: {error}"))?;
-    let stockade = Stockade::open(&project.root(), battery::policy(), &project.journal())?;
+    let mut policy = battery::policy();
+    policy.tier = demo.tier.unwrap_or(policy.tier);
+    let stockade = Stockade::open(&project.root(), policy, &project.journal())?;
+    // What the box keeps here is seen in a first run; without a box there is nothing to show.
+    let first = stockade.run(ToolCall::exec(["true"]));
+    let outcome = match &first.body {
+        Body::Ran(outcome) => outcome,
+        Body::Failed(failure) => return Ok(unboxed(failure, demo)),
+        Body::Refused(refusal) => return Err(refusal.reason.clone().into()),
+    };
     let mut results = Vec::new();
     if !demo.json {
-        render::say(&format!("project {}\n", stockade.root().display()))?;
+        render::say(&format!("project {}", stockade.root().display()))?;
+        render::say(&format!("{}\n", kept(outcome)))?;
     }
     for case in battery::cases(&project) {
         let result = Ran::new(case, &stockade);
@@ -32,6 +45,8 @@ pub(crate) fn demo(demo: &Demo) -> Answer {
     if demo.json {
         render::say_json(&Wire {
             project: stockade.root().display().to_string(),
+            tier: outcome.tier.name(),
+            enforcement: &outcome.enforcement,
             ok: failed == 0,
             calls: &results,
         })?;
@@ -44,6 +59,26 @@ pub(crate) fn demo(demo: &Demo) -> Answer {
         ))?;
     }
     Ok(if failed == 0 { Status::Ok } else { Status::Unexpected })
+}
+
+/// The tier, and how well it keeps what.
+fn kept(outcome: &Outcome) -> String {
+    let levels = [Kept::Full, Kept::Partial, Kept::Detected, Kept::Lost, Kept::None];
+    let names = |level: Kept| {
+        let lines = outcome.enforcement.iter().filter(|one| one.kept == level);
+        let names: Vec<&str> = lines.map(|one| one.guarantee.name()).collect();
+        (!names.is_empty()).then(|| format!("\n  kept {:<9}{}", level.name(), names.join(" ")))
+    };
+    format!("tier    {}{}", outcome.tier, levels.into_iter().filter_map(names).collect::<String>())
+}
+
+/// There is no such box here: says why, and what can be shown without one.
+fn unboxed(failure: &Failure, demo: &Demo) -> Status {
+    render::failed(failure);
+    if demo.tier.is_none() {
+        render::complain("stockade demo --tier process shows the gate without a box");
+    }
+    Status::Failed
 }
 
 /// One call of the battery with its report.
@@ -75,6 +110,8 @@ impl Ran {
 #[derive(Serialize)]
 struct Wire<'a> {
     project: String,
+    tier: &'static str,
+    enforcement: &'a [Enforced],
     ok: bool,
     calls: &'a [Ran],
 }

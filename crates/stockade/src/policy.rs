@@ -3,6 +3,7 @@
 pub mod decision;
 mod file;
 mod load;
+mod require;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 pub use decision::{By, Decision, Ruling};
 pub use load::{LoadError, PolicyFiles};
+pub use require::Require;
 
 use crate::confine::{Network, Toolchain};
 use crate::guarantee::{Guarantee, Kept};
@@ -32,7 +34,7 @@ pub struct Policy {
     /// The variables of the environment besides `PATH`, `HOME` and `TMPDIR`.
     pub environment: Vec<Variable>,
     /// Guarantees without which nothing runs, and how well each has to be kept.
-    pub require: BTreeMap<Guarantee, Kept>,
+    pub require: Require,
     /// Which files a box shows and lets be written.
     pub files: FilesPolicy,
     /// The network of a box.
@@ -116,21 +118,20 @@ impl Policy {
         Self {
             settings: Settings::default(),
             profile: Profile::Strict,
-            tier: Tier::Process,
+            tier: Tier::Jail,
             limits: Limits::EXEC,
             environment: inherited.to_vec(),
-            require: [
-                (Guarantee::Processes, Kept::Partial),
-                (Guarantee::Limits, Kept::Full),
-                (Guarantee::Output, Kept::Full),
-                (Guarantee::Environment, Kept::Partial),
-            ]
-            .into(),
+            require: Require::default(),
             files: FilesPolicy::default(),
             network: Network::None,
             durability: Durability::default(),
             sources: BTreeMap::new(),
         }
+    }
+
+    /// All that is required to be kept, in the tier that this policy chooses.
+    pub fn required(&self) -> BTreeMap<Guarantee, Kept> {
+        self.require.in_tier(self.tier, self.network)
     }
 
     /// Decides by the first finding that refuses, in the order of the axes.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::confine::Confinement;
-use crate::guarantee::Enforced;
+use crate::guarantee::{Enforced, Guarantee, Kept};
 
 /// The rungs of the isolation ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +43,16 @@ impl Tier {
     /// The name in policy files and in the report.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(tier, _)| *tier == self).map_or("", |(_, name)| name)
+    }
+
+    /// What this tier is for: required of it where a policy lists nothing of its own.
+    pub fn is_for(self) -> &'static [(Guarantee, Kept)] {
+        match self {
+            Self::Inline | Self::Process => &process::IS_FOR,
+            Self::Jail | Self::Container | Self::Gvisor | Self::Microvm | Self::Cluster => {
+                &jail::IS_FOR
+            }
+        }
     }
 
     /// What this tier would do and keep here, or `None` if this version cannot do it.

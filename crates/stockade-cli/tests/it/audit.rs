@@ -11,7 +11,7 @@ fn recorded() -> Project {
     project.stockade(&["run", "--timeout", "200ms", "--", "sleep", "60"]);
     project.stockade(&["run", "--", "rm", "-rf", "."]);
     project.stockade(&["shell", "--only", "echo", "ls"]);
-    project.stockade(&["run", "--net", "none", "--", "true"]);
+    project.stockade(&["run", "--tier", "process", "--net", "none", "--", "true"]);
     project
 }
 

@@ -67,7 +67,8 @@ fn explain_shows_the_steps_and_what_they_keep() {
         &project.stockade(&["check", "run", "--explain", "--json", "--", "ls"]).json()["plan"];
     assert_eq!(plan["enforcement"].as_array().unwrap().len(), 12);
     assert!(plan["steps"].as_array().unwrap().len() > 5);
-    let args = ["check", "run", "--explain", "--json", "--net", "none", "--", "ls"];
+    let unboxed = ["--tier", "process", "--net", "none"];
+    let args = [&["check", "run", "--explain", "--json"][..], &unboxed, &["--", "ls"]].concat();
     let plan = &project.stockade(&args).json()["plan"];
     assert_eq!(plan["failure"]["guarantee"], "network");
 }

@@ -67,7 +67,8 @@ fn a_projects_file_tightens_and_cannot_loosen() {
     project
         .write("stockade.toml", "[limits]\nwall = \"1h\"\noutput = \"1GiB\"\nmemory = \"none\"\n");
     project.script("limits.sh", "ulimit -v\n");
-    assert_eq!(project.stockade(&["run", "--", "sh", "limits.sh"]).stdout, "2097152\n");
+    let told = project.stockade(&["run", "--tier", "process", "--", "sh", "limits.sh"]);
+    assert_eq!(told.stdout, "2097152\n");
 }
 
 #[test]

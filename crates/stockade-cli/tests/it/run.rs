@@ -34,9 +34,11 @@ fn every_way_to_end_has_its_exit_status() {
         (&["--", "sh", "exit.sh", "124"], 124),
         (&["--timeout", "0.3", "--", "sleep", "60"], 124),
         (&["--", "./text"], 125),
-        (&["--net", "none", "--", "true"], 125),
-        (&["--write", ".", "--", "true"], 125),
-        (&["--read", ".", "--", "true"], 125),
+        (&["--net", "none", "--", "true"], 0),
+        (&["--tier", "process", "--", "true"], 0),
+        (&["--tier", "process", "--net", "none", "--", "true"], 125),
+        (&["--tier", "process", "--write", ".", "--", "true"], 125),
+        (&["--tier", "process", "--read", ".", "--", "true"], 125),
         (&["--tier", "container", "--", "true"], 125),
         (&["--", "rm", "-rf", "."], 126),
         (&["--", "cat", "/etc/passwd"], 126),
@@ -54,7 +56,7 @@ fn every_way_to_end_has_its_exit_status() {
 fn an_outcome_that_is_not_on_record_is_told() {
     let project = Project::new();
     project.script("cut.sh", &format!(": > '{}'\n", project.journal().display()));
-    let told = project.stockade(&["run", "--", "sh", "cut.sh"]);
+    let told = project.stockade(&["run", "--tier", "process", "--", "sh", "cut.sh"]);
     assert_eq!((told.code, told.stdout.as_str()), (0, ""));
     assert!(told.stderr.contains("the outcome is not recorded"), "{told:?}");
 }
@@ -146,7 +148,8 @@ fn options_become_limits() {
     project.script("many.sh", "for n in 1 2 3 4 5 6 7 8; do sleep 30 & done; wait\n");
     assert_eq!(limited(&["--processes", "4"], &["sh", "many.sh"])["limit"], "processes");
     project.script("limits.sh", "ulimit -v\n");
-    assert_eq!(limited(&["--memory", "64M"], &["sh", "limits.sh"])["stdout"], "65536\n");
+    let options = ["--tier", "process", "--memory", "64M"];
+    assert_eq!(limited(&options, &["sh", "limits.sh"])["stdout"], "65536\n");
 }
 
 /// The keeper answered a tree of no processes with a protocol error.

@@ -155,7 +155,7 @@ impl Examiner {
         Confinement {
             limits,
             environment: environment(&self.policy),
-            require: self.policy.require.clone(),
+            require: self.policy.required(),
             files: self.files(),
             network: self.policy.network,
         }

@@ -134,7 +134,7 @@ impl Source {
             policy.environment = self.variables(names)?;
         }
         if let Some(names) = &file.boxed.require {
-            policy.require = self.guarantees(names)?;
+            policy.require = self.requirements(names)?;
         }
         self.apply_box(&file.boxed, policy)?;
         policy.limits = self.limits(&file.limits, &policy.limits)?;
@@ -262,10 +262,7 @@ impl Source {
             policy.network = Network::None;
         }
         if let Some(names) = &file.boxed.require {
-            for (guarantee, kept) in self.guarantees(names)? {
-                let required = policy.require.entry(guarantee).or_insert(kept);
-                *required = kept.max(*required);
-            }
+            policy.require.add(self.requirements(names)?);
         }
         let asked = self.limits(&file.limits, &policy.limits)?;
         policy.limits = policy.limits.strictest(&asked);

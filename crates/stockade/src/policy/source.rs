@@ -1,6 +1,6 @@
 //! One policy file: read with care, its values turned into types, each complaint with its line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use toml::Spanned;
 
 use super::file::{LimitsTable, PolicyFile, Text};
-use super::{LoadError, Policy, Variable};
+use super::{LoadError, Policy, Require, Variable};
 use crate::guarantee::{Guarantee, Kept};
 use crate::journal::Durability;
 use crate::limits::{ByteCount, Limits, Processors, parse_duration};
@@ -160,12 +160,12 @@ impl Source {
         names.get_ref().iter().map(|name| self.value(name, parse)).collect()
     }
 
-    /// Reads `writes` (kept fully) and `writes:partial`.
-    pub(super) fn guarantees(
+    /// Reads `writes` (kept fully), `writes:partial`, and `tier` for all that the tier is for.
+    pub(super) fn requirements(
         &self,
         names: &Spanned<Vec<Spanned<String>>>,
-    ) -> Result<BTreeMap<Guarantee, Kept>, LoadError> {
-        let known = || Guarantee::ALL.map(Guarantee::name).join(", ");
+    ) -> Result<Require, LoadError> {
+        let known = || format!("{}, or tier", Guarantee::ALL.map(Guarantee::name).join(", "));
         let parse = |text: &str| {
             let (name, kept) = match text.split_once(':') {
                 None => (text, Some(Kept::Full)),
@@ -181,7 +181,16 @@ impl Source {
             })?;
             Ok((guarantee, kept))
         };
-        names.get_ref().iter().map(|name| self.value(name, parse)).collect()
+        let mut require = Require::only([]);
+        for name in names.get_ref() {
+            if name.get_ref() == Require::OF_TIER {
+                require.add(Require::default());
+            } else {
+                let (guarantee, kept) = self.value(name, parse)?;
+                require.insert(guarantee, kept);
+            }
+        }
+        Ok(require)
     }
 
     pub(super) fn path(&self, text: &Spanned<String>) -> Result<PathBuf, LoadError> {

@@ -7,6 +7,20 @@ use crate::confine::{Confinement, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{ByteCount, Limits};
 
+/// What it is for: files, the network, privileges, and no process left over. The tree's memory and
+/// processes are not here, because many machines give a user no cgroup.
+pub const IS_FOR: [(Guarantee, Kept); 9] = [
+    (Guarantee::Writes, Kept::Full),
+    (Guarantee::Reads, Kept::Full),
+    (Guarantee::Protected, Kept::Detected),
+    (Guarantee::Network, Kept::Full),
+    (Guarantee::Processes, Kept::Full),
+    (Guarantee::Privileges, Kept::Full),
+    (Guarantee::Limits, Kept::Full),
+    (Guarantee::Output, Kept::Full),
+    (Guarantee::Environment, Kept::Full),
+];
+
 /// What only the launch can settle: whether there are cgroups shows in making them.
 pub const SETTLED_AT_LAUNCH: Guarantee = Guarantee::TreeLimits;
 

@@ -3,8 +3,16 @@
 
 use super::{Description, Machine, Step};
 use crate::confine::Confinement;
-use crate::guarantee::{Enforced, Guarantee};
+use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{ByteCount, Limits};
+
+/// What it is for: a machine that stays responsive, and nothing left over.
+pub const IS_FOR: [(Guarantee, Kept); 4] = [
+    (Guarantee::Processes, Kept::Partial),
+    (Guarantee::Limits, Kept::Full),
+    (Guarantee::Output, Kept::Full),
+    (Guarantee::Environment, Kept::Partial),
+];
 
 const NO_BOX: &str = "the process tier runs with the caller's own rights";
 

@@ -12,7 +12,7 @@ use stockade::outcome::Exit;
 use stockade::plan::Plan;
 use stockade::policy::{Decision, Policy, Variable};
 
-use crate::project::Project;
+use crate::project::{Project, unboxed};
 
 fn rule(examiner: &Examiner, argv: &[&str]) -> Option<String> {
     examiner.examine(&ToolCall::exec(argv)).ruling.rule
@@ -149,15 +149,16 @@ fn what_was_judged_is_what_runs() {
     let project = Project::new();
     let (tool, folder) = (project.root().join("tool"), project.root().join("src"));
     fs::copy("/bin/pwd", &tool).unwrap();
-    let permit = |argv: &[&str]| {
+    let permit = |policy, argv: &[&str]| {
         let journal = Journal::open(&project.journal(), Durability::default()).unwrap();
-        let gate = Gate::new(project.examiner(Policy::shipped()), journal);
+        let gate = Gate::new(project.examiner(policy), journal);
         match gate.judge(&ToolCall::exec(argv.iter().copied()).in_folder("src")) {
             Verdict::Allowed(permit) => *permit,
             other @ (Verdict::Refused(_) | Verdict::Impossible(_)) => panic!("{other:?}"),
         }
     };
-    let permit = permit(&["../tool", "-P"]);
+    let boxed = permit(Policy::shipped(), &["../tool", "-P"]);
+    let permit = permit(unboxed(), &["../tool", "-P"]);
     // Between judging and running, another file takes the name of the program, and a link to
     // somewhere else takes the name of the folder.
     fs::copy("/bin/false", project.root().join("other")).unwrap();
@@ -169,6 +170,10 @@ fn what_was_judged_is_what_runs() {
     assert_eq!(outcome.exit, Exit::Code(0), "{outcome:?}");
     let printed = String::from_utf8(outcome.stdout.bytes).unwrap();
     assert!(printed.ends_with("/moved\n"), "{printed}");
+    // A box finds both by their paths, and runs nothing where these lead elsewhere.
+    let plan = Plan::new(boxed, launch::probe()).unwrap();
+    let failure = launch::start(plan, &cold()).unwrap_err();
+    assert_eq!(failure.step, "start the program");
 }
 
 #[test]

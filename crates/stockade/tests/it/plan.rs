@@ -36,6 +36,11 @@ fn shipped() -> Policy {
     Policy { environment: Vec::new(), ..Policy::shipped() }
 }
 
+/// The same in the process tier.
+fn unboxed() -> Policy {
+    Policy { tier: Tier::Process, ..shipped() }
+}
+
 fn shown(policy: Policy, machine: Machine) -> String {
     let project = Project::new();
     Plan::new(permit(&project, policy), machine).unwrap().to_string()
@@ -81,18 +86,18 @@ tier process
 ";
 
 #[test]
-fn the_shipped_policy_on_a_machine_with_the_signal_scope() {
-    assert_eq!(shown(shipped(), SCOPED), ON_A_SCOPED_MACHINE);
+fn the_process_tier_on_a_machine_with_the_signal_scope() {
+    assert_eq!(shown(unboxed(), SCOPED), ON_A_SCOPED_MACHINE);
 }
 
 #[test]
-fn the_shipped_policy_on_a_machine_without_it() {
-    assert_eq!(shown(shipped(), PLAIN), ON_A_PLAIN_MACHINE);
+fn the_process_tier_on_a_machine_without_it() {
+    assert_eq!(shown(unboxed(), PLAIN), ON_A_PLAIN_MACHINE);
 }
 
 #[test]
 fn root_gives_up_what_reads_past_the_signal_scope_and_nothing_else_changes() {
-    let shown_as_root = |machine| shown(shipped(), Machine { is_root: true, ..machine });
+    let shown_as_root = |machine| shown(unboxed(), Machine { is_root: true, ..machine });
     assert_eq!(shown_as_root(PLAIN), ON_A_PLAIN_MACHINE);
     let steps = |plan: &str| {
         let step = |line: &str| line.split_once(". ").map(|(_, step)| step.to_owned());
@@ -162,7 +167,7 @@ fn a_required_guarantee_that_nothing_keeps_fails_before_the_run() {
         Guarantee::Kernel,
     ] {
         let project = Project::new();
-        let mut policy = Policy::shipped();
+        let mut policy = unboxed();
         policy.require.insert(guarantee, Kept::Full);
         let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();
         assert_eq!(failure.guarantee.as_deref(), Some(guarantee.name()));
@@ -177,7 +182,7 @@ fn a_required_guarantee_that_nothing_keeps_fails_before_the_run() {
 
 #[test]
 fn a_guarantee_that_is_kept_in_part_fails_unless_a_part_will_do() {
-    let mut policy = shipped();
+    let mut policy = unboxed();
     policy.require.insert(Guarantee::Privileges, Kept::Partial);
     assert_eq!(shown(policy.clone(), SCOPED), ON_A_SCOPED_MACHINE);
     policy.require.insert(Guarantee::Privileges, Kept::Full);
@@ -202,7 +207,7 @@ fn a_tier_that_is_not_there_fails_cleanly() {
 
 #[test]
 fn the_jail_is_planned_in_the_order_in_which_it_is_made() {
-    let policy = Policy { tier: Tier::Jail, ..shipped() };
+    let policy = shipped();
     let plan = shown(policy.clone(), SCOPED);
     let mut rest = plan.as_str();
     for step in [

@@ -93,17 +93,53 @@ fn a_trusted_file_replaces_what_it_names() {
     assert_eq!(policy.settings.outside, [Path::new("/usr/include")]);
     assert_eq!(policy.settings.folders, base.settings.folders);
     assert_eq!((policy.tier, policy.limits.memory), (Tier::Jail, None));
-    assert_eq!(policy.require, [(Guarantee::Network, Kept::Full)].into());
+    assert_eq!(policy.required(), [(Guarantee::Network, Kept::Full)].into());
     assert_eq!(policy.limits.output, ByteCount::kib(1));
     assert_eq!(policy.limits.wall, base.limits.wall);
     assert_eq!(policy.durability, Durability::Each);
 }
 
 #[test]
+fn what_is_required_is_what_the_tier_is_for_unless_a_file_lists_its_own() {
+    let required = |text: &str| trusted(text).unwrap().required();
+    let (full, network) = (Kept::Full, Guarantee::Network);
+    let of_jail = required("");
+    assert_eq!(of_jail.get(&network), Some(&full));
+    assert_eq!(of_jail.get(&Guarantee::Protected), Some(&Kept::Detected));
+    assert_eq!(of_jail.get(&Guarantee::TreeLimits), None);
+    assert_eq!(required("box.net = 'host'").get(&network), None);
+    assert_eq!(required("box.net = 'host'\nbox.require = ['tier', 'network']"), of_jail);
+    let of_process = required("box.tier = 'process'");
+    assert_eq!(of_process.get(&Guarantee::Processes), Some(&Kept::Partial));
+    assert_eq!(of_process.get(&network), None);
+    assert_eq!(required("box.require = ['writes:partial', 'writes']").len(), 1);
+    let more = required("box.tier = 'process'\nbox.require = ['network', 'tier']");
+    assert_eq!((more.len(), more.get(&network)), (of_process.len() + 1, Some(&full)));
+    // What a person requires by name outlives a change of the tier.
+    let mut named = trusted("box.require = ['network']").unwrap();
+    named.tier = Tier::Process;
+    assert_eq!(named.required().get(&network), Some(&full));
+}
+
+#[test]
+fn the_strict_file_requires_all_that_a_box_can_keep_in_full() {
+    let policy = trusted(&shipped("strict.toml")).unwrap();
+    assert_eq!((policy.tier, policy.network), (Tier::Jail, Network::None));
+    let required = policy.required();
+    // The kernel is shared, and the disk is watched, not kept from being filled.
+    let lesser = [Guarantee::Kernel, Guarantee::Disk];
+    for guarantee in Guarantee::ALL.into_iter().filter(|one| !lesser.contains(one)) {
+        assert_eq!(required.get(&guarantee), Some(&Kept::Full), "{guarantee}");
+    }
+    assert_eq!(required.get(&Guarantee::Kernel), None);
+    assert_eq!(required.get(&Guarantee::Disk), Some(&Kept::Partial));
+}
+
+#[test]
 fn a_project_file_tightens() {
     let user = "shell.only = ['echo', 'date', 'ls']\nexec.profile = 'contained'\n";
     let text = "exec.deny = ['git']\nexec.interpreters = ['julia']\nexec.profile = 'strict'\n\
-                shell.only = ['echo', 'cat']\nbox.require = ['network']\n\
+                shell.only = ['echo', 'cat']\nbox.require = ['tree_limits:partial']\n\
                 limits.wall = '5s'\nlimits.output = '1MiB'\nlimits.cpu = '3s'\n\
                 limits.memory = 'none'\n";
     let policy = project_file(user, text).unwrap();
@@ -112,10 +148,9 @@ fn a_project_file_tightens() {
     assert!(policy.settings.interpreters.contains("julia"));
     assert_eq!(policy.profile, Profile::Strict);
     assert_eq!(policy.settings.only, Some(["echo".to_owned()].into()));
-    assert!(
-        base.require.iter().all(|(guarantee, kept)| policy.require.get(guarantee) >= Some(kept))
-    );
-    assert_eq!(policy.require.get(&Guarantee::Network), Some(&Kept::Full));
+    let required = policy.required();
+    assert!(base.required().iter().all(|(guarantee, kept)| required.get(guarantee) >= Some(kept)));
+    assert_eq!(required.get(&Guarantee::TreeLimits), Some(&Kept::Partial));
     assert_eq!(policy.limits.wall, Duration::from_secs(5));
     assert_eq!(policy.limits.cpu, Some(Duration::from_secs(3)));
     assert_eq!(

@@ -10,6 +10,7 @@ use stockade::gate::{Examination, Examiner};
 use stockade::inspect::Root;
 use stockade::outcome::Outcome;
 use stockade::policy::{Policy, Profile};
+use stockade::tier::Tier;
 use stockade::{Report, Stockade};
 
 /// The folder `work`, which is the root, and what lies around it.
@@ -83,9 +84,9 @@ impl Project {
         self.beside("journal.jsonl")
     }
 
-    /// Runs one call under the shipped policy.
+    /// Runs one call under the shipped policy, without a box.
     pub(crate) fn run(&self, argv: &[&str]) -> Report {
-        self.stockade(Policy::shipped()).run(ToolCall::exec(argv))
+        self.stockade(unboxed()).run(ToolCall::exec(argv))
     }
 
     pub(crate) fn make_executable(&self, path: &str) {
@@ -145,8 +146,14 @@ const LINKS: [(&str, &str); 18] = [
     ("link-to-work", "work"),
 ];
 
+/// The shipped policy in the process tier, which runs on every machine.
+pub(crate) fn unboxed() -> Policy {
+    Policy { tier: Tier::Process, ..Policy::shipped() }
+}
+
+/// The lenient profile, without a box that would contain more.
 pub(crate) fn contained() -> Policy {
-    Policy { profile: Profile::Contained, ..Policy::shipped() }
+    Policy { profile: Profile::Contained, ..unboxed() }
 }
 
 /// The folder that holds the whole workspace.

@@ -185,7 +185,8 @@ proptest! {
         let load = |project: bool| load(&user, project.then_some(text.as_str()));
         let Ok(base) = load(false) else { return Ok(()) };
         let Ok(policy) = load(true) else { return Ok(()) };
-        prop_assert!(base.require.iter().all(|(one, kept)| policy.require.get(one) >= Some(kept)));
+        let (before, after) = (base.required(), policy.required());
+        prop_assert!(before.iter().all(|(one, kept)| after.get(one) >= Some(kept)));
         prop_assert_eq!(policy.limits.strictest(&base.limits), policy.limits.clone());
         prop_assert_eq!(&policy.environment, &base.environment);
         prop_assert_eq!((policy.tier, policy.durability), (base.tier, base.durability));
@@ -222,6 +223,7 @@ fn policy_text() -> impl Strategy<Value = String> {
             "box.tier = 'jail'",
             "box.require = ['network']",
             "box.require = []",
+            "box.require = ['tier', 'tree_limits']",
             "limits.wall = '1h'",
             "limits.wall = '1s'",
             "limits.memory = 'none'",

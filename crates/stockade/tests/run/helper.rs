@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stockade::limits::ByteCount;
 use stockade::{Policy, Stockade, ToolCall};
 
-use crate::support::{Project, json as report_json};
+use crate::support::{Project, json as report_json, unboxed};
 
 const PART: &str = "STOCKADE_TEST_RUN_PART";
 const FOLDER: &str = "STOCKADE_TEST_RUN_FOLDER";
@@ -136,7 +136,7 @@ fn open(folder: &Path, policy: Policy) -> Stockade {
 }
 
 fn run(folder: &Path, argv: &[String]) -> Value {
-    let stockade = open(folder, Policy::shipped());
+    let stockade = open(folder, unboxed());
     report_json(&stockade.run(ToolCall::exec(argv.iter().cloned())))
 }
 
@@ -154,7 +154,7 @@ fn control(folder: &Path, argv: &[String]) -> Value {
 
 /// 200 calls from 16 threads at once, and what that leaves of descriptors and children.
 fn crowd(folder: &Path, argv: &[String]) -> Value {
-    let mut policy = Policy::shipped();
+    let mut policy = unboxed();
     policy.limits.wall = Duration::from_secs(60);
     let stockade = open(folder, policy);
     // The first call opens what stays open.
@@ -190,7 +190,7 @@ fn descriptors() -> Vec<String> {
 
 /// How far the peak of our memory moves while a program floods us for a second.
 fn flood(folder: &Path, argv: &[String]) -> Value {
-    let mut policy = Policy::shipped();
+    let mut policy = unboxed();
     policy.limits.wall = Duration::from_secs(1);
     policy.limits.flood = ByteCount::gib(1024);
     let stockade = open(folder, policy);
@@ -214,7 +214,7 @@ fn cost(folder: &Path, argv: &[String], ballast_bytes: usize) -> Value {
     for page in ballast.chunks_mut(4096) {
         page.fill(1);
     }
-    let stockade = open(folder, Policy::shipped());
+    let stockade = open(folder, unboxed());
     let mut answers = std::fs::File::create(folder.join(format!("cost-{ballast_bytes}"))).unwrap();
     for line in std::io::stdin().lines() {
         line.unwrap();

@@ -13,7 +13,8 @@ use stockade::policy::{FilesPolicy, Profile};
 use stockade::tier::Tier;
 
 use crate::support::{
-    Project, eventually, exec, has, is_root, kept, marked, marker, policy, skip, text, within,
+    Project, eventually, exec, has, is_root, kept, marked, marker, policy, skip, text, unboxed,
+    within,
 };
 
 /// The shipped policy in the jail, with changes.
@@ -137,7 +138,7 @@ fn there_is_no_network() {
     let report = project.python(jailed(|_| {}), &script, &[]);
     assert_eq!(text(&report, "stdout"), "refused\n", "{report}");
     assert_eq!(kept(&report, "network"), "full");
-    let report = project.python(Policy::shipped(), &script, &[]);
+    let report = project.python(unboxed(), &script, &[]);
     assert_eq!(text(&report, "stdout"), "connected\n", "the process tier keeps none: {report}");
     let host = jailed(|policy| policy.network = stockade::confine::Network::Host);
     let report = project.python(host, &script, &[]);

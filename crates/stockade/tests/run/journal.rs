@@ -4,16 +4,16 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::Value;
+use stockade::Stockade;
 use stockade::journal::audit;
-use stockade::{Policy, Stockade};
 
-use crate::support::{Project, exec, is_root, json, skip, text};
+use crate::support::{Project, exec, is_root, json, skip, text, unboxed};
 
 #[test]
 fn each_run_has_an_entry_before_and_one_after() {
     let project = Project::new();
     project.script("look.sh", "wc -l < $1\n");
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     // The journal lies outside the root, so the script finds it by a link.
     fs::copy(project.path("look.sh"), project.path("copy.sh")).unwrap();
     fs::write(project.path("look.sh"), format!("wc -l < {}\n", project.journal().display()))
@@ -73,7 +73,7 @@ fn a_full_disk_refuses() {
     }
     let result = std::panic::catch_unwind(|| {
         let journal = disk.join("journal.jsonl");
-        let stockade = Stockade::open(&project.root(), Policy::shipped(), &journal).unwrap();
+        let stockade = Stockade::open(&project.root(), unboxed(), &journal).unwrap();
         let ran = json(&stockade.run(exec(&["true"])));
         assert_eq!(ran["ok"], true, "the control half: {ran}");
         fs::write(disk.join("ballast"), vec![0; 12 << 10]).unwrap();
@@ -95,7 +95,7 @@ fn a_full_disk_refuses() {
 #[test]
 fn a_device_that_is_always_full_refuses() {
     let project = Project::new();
-    let opened = Stockade::open(&project.root(), Policy::shipped(), "/dev/full".as_ref());
+    let opened = Stockade::open(&project.root(), unboxed(), "/dev/full".as_ref());
     if let Ok(stockade) = opened {
         refuses(&project, &stockade);
     }
@@ -105,7 +105,7 @@ fn a_device_that_is_always_full_refuses() {
 fn a_folder_in_its_place_is_an_error_at_the_start() {
     let project = Project::new();
     fs::create_dir(project.journal()).unwrap();
-    let error = Stockade::open(&project.root(), Policy::shipped(), &project.journal()).unwrap_err();
+    let error = Stockade::open(&project.root(), unboxed(), &project.journal()).unwrap_err();
     assert!(error.to_string().contains("journal"), "{error}");
 }
 
@@ -120,7 +120,7 @@ fn a_folder_that_cannot_be_written_is_an_error_at_the_start() {
     fs::create_dir(&locked).unwrap();
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o500)).unwrap();
     let journal = locked.join("journal.jsonl");
-    let opened = Stockade::open(&project.root(), Policy::shipped(), &journal);
+    let opened = Stockade::open(&project.root(), unboxed(), &journal);
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o700)).unwrap();
     assert!(opened.is_err());
 }
@@ -128,7 +128,7 @@ fn a_folder_that_cannot_be_written_is_an_error_at_the_start() {
 #[test]
 fn a_journal_that_was_tampered_with_refuses() {
     let project = Project::new();
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     for _ in 0..3 {
         assert!(stockade.run(exec(&["true"])).ok());
     }
@@ -139,7 +139,7 @@ fn a_journal_that_was_tampered_with_refuses() {
     let changed = tampered.replace(last, &last.replace("\"exit_code\":0", "\"exit_code\":1"));
     assert_ne!(changed, tampered);
     fs::write(project.journal(), changed).unwrap();
-    match Stockade::open(&project.root(), Policy::shipped(), &project.journal()) {
+    match Stockade::open(&project.root(), unboxed(), &project.journal()) {
         Ok(stockade) => refuses(&project, &stockade),
         Err(error) => assert!(error.to_string().contains("journal"), "{error}"),
     }
@@ -148,7 +148,7 @@ fn a_journal_that_was_tampered_with_refuses() {
 #[test]
 fn a_journal_that_vanishes_or_becomes_a_link_under_way_is_noticed() {
     let project = Project::new();
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     assert!(stockade.run(exec(&["true"])).ok());
     fs::remove_file(project.journal()).unwrap();
     let elsewhere = project.beside("elsewhere");

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use stockade::Policy;
 use stockade::limits::ByteCount;
 
-use crate::support::{Project, eventually, exec, has, marked, marker, policy, text};
+use crate::support::{Project, eventually, exec, has, marked, marker, policy, text, unboxed};
 
 #[test]
 fn a_busy_loop_hits_the_cpu_limit() {
@@ -54,7 +53,7 @@ except MemoryError:
     if !has("python3") {
         return;
     }
-    let control = project.python(Policy::shipped(), script, &[]);
+    let control = project.python(unboxed(), script, &[]);
     assert_eq!((text(&control, "stdout"), &control["exit_code"]), ("before\n", &0.into()));
     let report = project.python(policy, script, &[]);
     assert_eq!(text(&report, "stdout"), "before\nMemoryError\n", "{report}");
@@ -67,7 +66,7 @@ fn a_file_that_grows_too_large_ends_the_program() {
     let project = Project::new();
     let policy = policy(|policy| policy.limits.file_size = Some(ByteCount::kib(100)));
     let script = "exec head -c 1000000 /dev/zero > out\n";
-    let control = project.sh(Policy::shipped(), script, &[]);
+    let control = project.sh(unboxed(), script, &[]);
     assert_eq!(control["exit_code"], 0, "{control}");
     let report = project.sh(policy, script, &[]);
     assert_eq!(
@@ -95,7 +94,7 @@ else:
     if !has("python3") {
         return;
     }
-    let control = project.python(Policy::shipped(), script, &[]);
+    let control = project.python(unboxed(), script, &[]);
     assert_eq!(text(&control, "stdout"), "all 500\n", "{control}");
     let report = project.python(policy, script, &[]);
     assert_eq!(text(&report, "stdout"), "24 True\n", "{report}");
@@ -105,7 +104,7 @@ else:
 #[test]
 fn a_crash_leaves_no_core() {
     let project = Project::new();
-    let report = project.sh(Policy::shipped(), "ulimit -c\nulimit -H -c\nkill -SEGV $$\n", &[]);
+    let report = project.sh(unboxed(), "ulimit -c\nulimit -H -c\nkill -SEGV $$\n", &[]);
     assert_eq!((text(&report, "stdout"), &report["signal"]), ("0\n0\n", &11.into()), "{report}");
     let cores = crate::support::names_in(&project.root());
     assert_eq!(cores, ["script.sh"]);
@@ -147,7 +146,7 @@ fn a_caller_can_shorten_the_deadline_and_not_lengthen_it() {
     assert_eq!(report["timed_out"], true, "{report}");
     let mut shorter = exec(&["sleep", "30"]);
     shorter.wall = Some(Duration::from_millis(200));
-    let report = project.run_with(Policy::shipped(), shorter);
+    let report = project.run_with(unboxed(), shorter);
     assert_eq!(report["timed_out"], true, "{report}");
     assert!(report["usage"]["wall_ms"].as_f64().unwrap() < 15_000.0);
 }

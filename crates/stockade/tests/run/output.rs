@@ -10,7 +10,7 @@ use stockade::limits::ByteCount;
 use stockade::outcome::Exit;
 
 use crate::helper::Helper;
-use crate::support::{Project, exec, has, json, policy, tell, text};
+use crate::support::{Project, exec, has, json, policy, tell, text, unboxed};
 
 fn capped(bytes: u64) -> Policy {
     policy(|policy| policy.limits.output = ByteCount::bytes(bytes))
@@ -89,7 +89,7 @@ fn bytes_that_are_no_text_are_kept_exactly() {
     let project = Project::new();
     let bytes: Vec<u8> = (0..=255).collect();
     std::fs::write(project.path("bytes"), &bytes).unwrap();
-    let report = project.sh(Policy::shipped(), "cat bytes\ncat bytes >&2\n", &[]);
+    let report = project.sh(unboxed(), "cat bytes\ncat bytes >&2\n", &[]);
     for stream in ["stdout", "stderr"] {
         let exact = report[format!("{stream}_base64")].as_str().unwrap();
         assert_eq!(BASE64.decode(exact.as_bytes()).unwrap(), bytes);
@@ -170,7 +170,7 @@ fn a_program_that_ends_as_its_time_is_up_is_reported_as_it_ended() {
 fn a_program_that_closes_its_output_and_goes_on_is_waited_for() {
     let project = Project::new();
     let script = "echo before\nexec >&- 2>&-\nsleep 0.3\ntouch went-on\nexit 5\n";
-    let report = project.sh(Policy::shipped(), script, &[]);
+    let report = project.sh(unboxed(), script, &[]);
     assert_eq!(
         (text(&report, "stdout"), &report["exit_code"]),
         ("before\n", &5.into()),
@@ -185,7 +185,7 @@ fn a_program_that_closes_its_output_and_goes_on_is_waited_for() {
 fn one_endless_line_is_kept_within_the_cap() {
     let project = Project::new();
     let script = "head -c 20000000 /dev/zero | tr '\\0' x\n";
-    let report = project.sh(Policy::shipped(), script, &[]);
+    let report = project.sh(unboxed(), script, &[]);
     let stdout = text(&report, "stdout");
     assert!(stdout.len() < (64 << 10) + 100);
     assert!(stdout.contains(&format!("{} bytes dropped", 20_000_000 - (64 << 10))));
@@ -196,7 +196,7 @@ fn one_endless_line_is_kept_within_the_cap() {
 fn exit_codes_are_the_programs_own() {
     let project = Project::new();
     project.script("exit.sh", "exit $1\n");
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     let codes = (0..16).chain(120..134).chain([137, 143, 254, 255]);
     for code in codes {
         let report = json(&stockade.run(exec(&["sh", "exit.sh", &code.to_string()])));
@@ -211,7 +211,7 @@ fn exit_codes_are_the_programs_own() {
 fn every_exit_code_there_is_comes_through() {
     let project = Project::new();
     project.script("exit.sh", "exit $1\n");
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     std::thread::scope(|scope| {
         for part in 0..8 {
             let stockade = &stockade;
@@ -229,7 +229,7 @@ fn every_exit_code_there_is_comes_through() {
 fn signals_are_told_apart_from_codes() {
     let project = Project::new();
     project.script("die.sh", "kill -$1 $$\n");
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     for signal in [1, 2, 3, 6, 9, 11, 13, 14, 15, 31, 34, 64] {
         let report = json(&stockade.run(exec(&["sh", "die.sh", &signal.to_string()])));
         assert_eq!(report["signal"], signal, "{report}");
@@ -246,7 +246,7 @@ fn signals_are_told_apart_from_codes() {
 fn an_exit_code_that_looks_like_ours_is_not_taken_for_ours() {
     let project = Project::new();
     for (code, what) in [(124, "a timeout"), (137, "an out-of-memory kill"), (126, "a refusal")] {
-        let report = project.sh(Policy::shipped(), "exit $1\n", &[&code.to_string()]);
+        let report = project.sh(unboxed(), "exit $1\n", &[&code.to_string()]);
         assert_eq!(report["exit_code"], code, "taken for {what}");
         for flag in ["timed_out", "denied", "truncated", "ok"] {
             assert_eq!(report[flag], false, "{flag}, taken for {what}");

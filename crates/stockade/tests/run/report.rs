@@ -1,10 +1,10 @@
 //! The report as JSON: its fields, their types, and the codes that are ours.
 
 use serde_json::Value;
+use stockade::ToolCall;
 use stockade::guarantee::Guarantee;
-use stockade::{Policy, ToolCall};
 
-use crate::support::{Project, exec, policy, text};
+use crate::support::{Project, exec, policy, text, unboxed};
 
 /// Each field of the design with the letters of the types it may have.
 const FIELDS: [(&str, &str); 23] = [
@@ -211,7 +211,7 @@ fn arguments_that_are_no_text_are_kept_exactly() {
     use std::os::unix::ffi::OsStringExt as _;
     let project = Project::new();
     let call = ToolCall::exec([OsString::from("echo"), OsString::from_vec(b"\xff\xfe".to_vec())]);
-    let report = project.run_with(Policy::shipped(), call);
+    let report = project.run_with(unboxed(), call);
     assert_eq!(report["argv_base64"], serde_json::json!(["ZWNobw==", "//4="]), "{report}");
     assert_eq!(report["stdout_base64"], "//4K");
 }
@@ -220,7 +220,7 @@ fn arguments_that_are_no_text_are_kept_exactly() {
 fn is_one_line_whatever_the_output_holds() {
     let project = Project::new();
     std::fs::write(project.path("text"), "a\nb\r\u{2028}\"\\{}\u{0}\n").unwrap();
-    let report = project.open(Policy::shipped()).run(exec(&["cat", "text"]));
+    let report = project.open(unboxed()).run(exec(&["cat", "text"]));
     let line = serde_json::to_string(&report).unwrap();
     assert!(!line.contains('\n') && !line.contains('\r'));
     assert_eq!(
@@ -232,7 +232,7 @@ fn is_one_line_whatever_the_output_holds() {
 #[test]
 fn bad_calls_are_refused_and_never_panic() {
     let project = Project::new();
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     let long = "x".repeat(2 << 20);
     let calls = [
         ToolCall::exec(Vec::<String>::new()),
@@ -258,7 +258,7 @@ fn bad_calls_are_refused_and_never_panic() {
 fn a_hundred_thousand_arguments_arrive() {
     let project = Project::new();
     let many = std::iter::once("echo").chain(std::iter::repeat_n("a", 100_000));
-    let report = project.open(Policy::shipped()).run(ToolCall::exec(many));
+    let report = project.open(unboxed()).run(ToolCall::exec(many));
     assert!(report.ok(), "{:?}", report.reason());
     assert_eq!(report.outcome().unwrap().stdout.seen, 200_000);
 }

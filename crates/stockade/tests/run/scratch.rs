@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use stockade::{Policy, launch};
+use stockade::launch;
 
 use crate::helper::Helper;
-use crate::support::{Project, eventually, exec, has, marked, marker, names_in, text};
+use crate::support::{Project, eventually, exec, has, marked, marker, names_in, text, unboxed};
 
 /// The scratch folder that a script printed on its first line.
 fn printed(report: &Value) -> PathBuf {
@@ -30,7 +30,7 @@ fn home_and_tmpdir_are_one_private_folder_that_goes() {
     let project = Project::new();
     let script = "echo $HOME\necho $TMPDIR\nstat -c %a $HOME\nls -A $HOME\necho x > $HOME/file\n\
                   mkdir -p $TMPDIR/a/b\necho made\n";
-    let report = project.sh(Policy::shipped(), script, &[]);
+    let report = project.sh(unboxed(), script, &[]);
     let scratch = printed(&report).display().to_string();
     let expected = format!("{scratch}\n{scratch}\n700\nmade\n");
     assert_eq!(text(&report, "stdout"), expected, "{report}");
@@ -40,8 +40,8 @@ fn home_and_tmpdir_are_one_private_folder_that_goes() {
 #[test]
 fn two_runs_never_share_a_folder() {
     let project = Project::new();
-    let first = project.sh(Policy::shipped(), "echo $HOME\n", &[]);
-    let second = project.sh(Policy::shipped(), "echo $HOME\n", &[]);
+    let first = project.sh(unboxed(), "echo $HOME\n", &[]);
+    let second = project.sh(unboxed(), "echo $HOME\n", &[]);
     assert_ne!(printed(&first), printed(&second));
 }
 
@@ -64,7 +64,7 @@ os.mkfifo(f'{home}/fifo')
 os.chmod(home, 0)
 ";
     if has("python3") {
-        let report = project.python(Policy::shipped(), script, &[]);
+        let report = project.python(unboxed(), script, &[]);
         assert_eq!(report["exit_code"], 0, "{report}");
         is_gone_without_a_note(&report);
         assert!(Path::new("/etc/passwd").exists());
@@ -84,7 +84,7 @@ for n in range(3000):
 open('bottom', 'w').close()
 ";
     if has("python3") {
-        let report = project.python(Policy::shipped(), script, &[]);
+        let report = project.python(unboxed(), script, &[]);
         assert_eq!(report["exit_code"], 0, "{report}");
         is_gone_without_a_note(&report);
     }
@@ -102,7 +102,7 @@ for n in range(2000):
     open(f'{home}/f{n}', 'w').close()
 ";
     if has("python3") {
-        let report = project.python(Policy::shipped(), script, &[]);
+        let report = project.python(unboxed(), script, &[]);
         assert_eq!(report["exit_code"], 0, "{report}");
         is_gone_without_a_note(&report);
     }
@@ -132,7 +132,7 @@ fn a_link_in_it_to_a_folder_outside_is_not_followed() {
     fs::create_dir(project.path("precious")).unwrap();
     fs::write(project.path("precious/file"), "precious").unwrap();
     let script = "echo $HOME\nln -s $PWD/precious $HOME/link\nln -s $PWD/precious/file $HOME/f\n";
-    let report = project.sh(Policy::shipped(), script, &[]);
+    let report = project.sh(unboxed(), script, &[]);
     is_gone_without_a_note(&report);
     assert_eq!(fs::read_to_string(project.path("precious/file")).unwrap(), "precious");
 }
@@ -176,7 +176,7 @@ fn what_a_killed_supervisor_left_is_swept_and_what_the_living_have_stays() {
 #[test]
 fn a_sweep_never_takes_a_folder_that_is_being_made() {
     let project = Project::new();
-    let stockade = project.open(Policy::shipped());
+    let stockade = project.open(unboxed());
     let done = AtomicBool::new(false);
     let broken: Vec<Value> = std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -197,7 +197,7 @@ fn a_sweep_never_takes_a_folder_that_is_being_made() {
 #[test]
 fn the_folder_of_all_scratch_folders_is_private() {
     let project = Project::new();
-    let report = project.sh(Policy::shipped(), "echo $HOME\n", &[]);
+    let report = project.sh(unboxed(), "echo $HOME\n", &[]);
     let base = printed(&report).parent().unwrap().to_owned();
     assert_eq!(fs::metadata(base).unwrap().permissions().mode() & 0o7777, 0o700);
 }

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use stockade::Policy;
 use stockade::limits::ByteCount;
 
-use crate::support::{Project, exec, json, policy, text};
+use crate::support::{Project, exec, json, policy, text, unboxed};
 
 #[test]
 fn a_call_without_input_reads_the_end_at_once() {
@@ -32,7 +31,7 @@ fn a_program_that_never_reads_does_not_block() {
     let project = Project::new();
     let start = Instant::now();
     let call = exec(&["sleep", "0.2"]).with_stdin(vec![b'x'; 10_000_000]);
-    let report = project.run_with(Policy::shipped(), call);
+    let report = project.run_with(unboxed(), call);
     assert_eq!(report["exit_code"], 0, "{report}");
     assert!(start.elapsed() < Duration::from_secs(20));
 }
@@ -44,7 +43,7 @@ fn a_program_that_closes_its_input_early_is_not_disturbed() {
     let mut input = b"first\n".to_vec();
     input.resize(10_000_000, b'x');
     let call = exec(&["sh", "early.sh"]).with_stdin(input);
-    let report = project.run_with(Policy::shipped(), call);
+    let report = project.run_with(unboxed(), call);
     assert_eq!(report["exit_code"], 0, "{report}");
     assert_eq!(text(&report, "stdout"), "got first\ndone\n");
 }
@@ -52,9 +51,8 @@ fn a_program_that_closes_its_input_early_is_not_disturbed() {
 #[test]
 fn a_program_that_reads_a_little_and_ends_is_not_waited_for() {
     let project = Project::new();
-    let report = project
-        .open(Policy::shipped())
-        .run(exec(&["head", "-c", "5"]).with_stdin(vec![b'x'; 5_000_000]));
+    let report =
+        project.open(unboxed()).run(exec(&["head", "-c", "5"]).with_stdin(vec![b'x'; 5_000_000]));
     let report = json(&report);
     assert_eq!((&report["exit_code"], text(&report, "stdout")), (&0.into(), "xxxxx"));
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
 /// A folder with a project root and a path for a journal beside it.
@@ -56,7 +57,7 @@ impl Project {
     }
 
     pub(crate) fn run(&self, argv: &[&str]) -> Value {
-        self.run_with(Policy::shipped(), exec(argv))
+        self.run_with(unboxed(), exec(argv))
     }
 
     /// Runs a shell script with these arguments under this policy.
@@ -80,14 +81,19 @@ pub(crate) fn json(report: &stockade::Report) -> Value {
     serde_json::to_value(report).unwrap()
 }
 
-/// The shipped policy with changes.
+/// The shipped policy in the process tier, which runs on every machine.
+pub(crate) fn unboxed() -> Policy {
+    Policy { tier: Tier::Process, ..Policy::shipped() }
+}
+
+/// The same with changes.
 pub(crate) fn policy(change: impl FnOnce(&mut Policy)) -> Policy {
-    let mut policy = Policy::shipped();
+    let mut policy = unboxed();
     change(&mut policy);
     policy
 }
 
-/// The shipped policy with this deadline.
+/// The same with this deadline.
 pub(crate) fn within(wall: Duration) -> Policy {
     policy(|policy| policy.limits.wall = wall)
 }

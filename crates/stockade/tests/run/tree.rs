@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use stockade::Policy;
 
-use crate::support::{Project, has, kept, marked, marker, text, within};
+use crate::support::{Project, has, kept, marked, marker, text, unboxed, within};
 
 const DEADLINE: Duration = Duration::from_millis(700);
 
@@ -68,7 +67,7 @@ fn what_is_left_over_is_ended_when_the_program_ends() {
     let script =
         "sleep $1 &\nsetsid sleep $1 &\n(nohup setsid sleep $1 >/dev/null 2>&1 &)\necho started\n";
     let start = Instant::now();
-    let report = project.sh(Policy::shipped(), script, &[&marker]);
+    let report = project.sh(unboxed(), script, &[&marker]);
     assert_eq!(marked(&marker), Vec::<i32>::new(), "{report}");
     assert_eq!((text(&report, "stdout"), &report["exit_code"]), ("started\n", &0.into()));
     assert!(start.elapsed() < Duration::from_secs(20));
@@ -98,7 +97,7 @@ fn control_a_process_in_a_session_of_its_own_outlives_a_plain_child() {
 fn returns_at_once_though_a_grandchild_holds_the_pipes() {
     let project = Project::new();
     let marker = marker();
-    let report = project.sh(Policy::shipped(), "sleep $1 &\necho started\nexit 7\n", &[&marker]);
+    let report = project.sh(unboxed(), "sleep $1 &\necho started\nexit 7\n", &[&marker]);
     assert_eq!((text(&report, "stdout"), &report["exit_code"]), ("started\n", &7.into()));
     let wall = report["usage"]["wall_ms"].as_f64().unwrap();
     assert!(wall < 1000.0, "{wall} ms");
@@ -116,7 +115,7 @@ fn a_process_outside_cannot_be_signalled_from_inside() {
     let mut victim = std::process::Command::new("sleep").arg(&marker).spawn().unwrap();
     let pid = victim.id().to_string();
     let script = "kill -9 $1 && echo killed\nkill -9 -1\necho alive\n";
-    let report = project.sh(Policy::shipped(), script, &[&pid]);
+    let report = project.sh(unboxed(), script, &[&pid]);
     let survived = victim.try_wait().unwrap().is_none();
     victim.kill().unwrap();
     victim.wait().unwrap();
