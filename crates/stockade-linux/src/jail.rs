@@ -131,8 +131,8 @@ impl Jail {
         }
     }
 
-    /// Locks for a program without namespaces; the paths are the host's. The rules of
-    /// [`Self::landlock`] say what it may do.
+    /// Locks for a program without namespaces; the paths are the host's, and those of the rules
+    /// lead over no links. The rules of [`Self::landlock`] say what it may do.
     pub fn locks_only(program: &CStr, cwd: &CStr, landlock: Landlock) -> Self {
         Self {
             form: Form::LocksOnly,

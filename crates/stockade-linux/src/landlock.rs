@@ -1,9 +1,11 @@
 //! Landlock: rules about files, and scopes that signals and abstract sockets cannot leave.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 /// `struct landlock_ruleset_attr` of `linux/landlock.h`, ABI 6.
 #[repr(C)]
@@ -57,6 +59,15 @@ pub(crate) fn errata() -> Option<u32> {
     u32::try_from(errata).ok()
 }
 
+/// `struct landlock_path_beneath_attr` of `linux/landlock.h`.
+#[repr(C, packed)]
+struct PathBeneathAttr {
+    allowed_access: u64,
+    parent_fd: i32,
+}
+
+const _: () = assert!(size_of::<PathBeneathAttr>() == 12);
+
 /// A second lock on the files of a box, whatever its mounts say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landlock {
@@ -68,7 +79,8 @@ pub struct Landlock {
 /// What may be done beneath a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// A file or folder of the box.
+    /// A file or folder of the box. Without namespaces it is the host's, and no part of the path
+    /// may be a link.
     pub path: CString,
     /// Rights, from [`rights`]; those that this kernel does not know are not handled at all.
     pub rights: u64,
@@ -85,6 +97,8 @@ pub mod rights {
         1 << 1 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 14;
     /// Send commands to devices.
     pub const DEVICE: u64 = 1 << 15;
+    /// What can be done with something that is no folder.
+    pub(crate) const OF_FILES: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 14 | DEVICE;
 }
 
 impl Landlock {
@@ -101,6 +115,16 @@ impl Landlock {
         self.rules.iter().any(|rule| {
             rule.path.to_bytes().iter().all(|byte| *byte == b'/') && rule.rights != rights::LIST
         })
+    }
+
+    /// A ruleset with its rules, for a program that sees the host's own files.
+    pub(crate) fn ruleset_of_host(&self) -> io::Result<OwnedFd> {
+        let ruleset = Self::ruleset()?;
+        let handled = Self::handled(abi().ok_or(io::ErrorKind::Unsupported)?);
+        for rule in &self.rules {
+            allow(&ruleset, rule, handled)?;
+        }
+        Ok(ruleset)
     }
 
     /// A ruleset without rules, which are added where the paths are.
@@ -126,6 +150,42 @@ pub fn signal_scope() -> io::Result<Option<OwnedFd>> {
     }
     let attr = RulesetAttr { handled_access_fs: 0, handled_access_net: 0, scoped: SCOPE_SIGNAL };
     create(&attr).map(Some)
+}
+
+/// Allows what a rule says beneath its path. A link on the way may have been laid by the program
+/// that is to be locked in, and is not followed.
+fn allow(ruleset: &OwnedFd, rule: &Rule, handled: u64) -> io::Result<()> {
+    const PATH_BENEATH: libc::c_int = 1;
+    let beneath = open_without_links(&rule.path)?;
+    let is_folder = FileType::from_raw_mode(fstat(&beneath)?.st_mode) == FileType::Directory;
+    let rights = if is_folder { rule.rights } else { rule.rights & rights::OF_FILES };
+    let attr = PathBeneathAttr { allowed_access: rights & handled, parent_fd: beneath.as_raw_fd() };
+    // SAFETY: the kernel copies 12 bytes from the attribute, which is that large and lives on; the
+    // descriptors in it and beside it are open.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            PATH_BENEATH,
+            ptr::from_ref(&attr),
+            0,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Opens an absolute path part by part. (`openat2` would do it in one, and some filters of system
+/// calls refuse that, our own among them.)
+fn open_without_links(path: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut place = openat(CWD, "/", flags, Mode::empty())?;
+    for part in path.to_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
+        place = openat(&place, part, flags, Mode::empty())?;
+        if FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Symlink {
+            return Err(io::Error::from_raw_os_error(libc::ELOOP));
+        }
+    }
+    Ok(place)
 }
 
 fn create(attr: &RulesetAttr) -> io::Result<OwnedFd> {

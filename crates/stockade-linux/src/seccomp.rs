@@ -21,12 +21,14 @@ pub struct Filter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sockets {
     /// None: connected pairs only. Without a root of its own a program could otherwise reach every
-    /// socket that has a path.
+    /// socket that has a path. Datagram pairs are refused too: they can be led to another path.
     Pairs,
     /// Unix sockets only.
     Unix,
     /// Also IPv4, IPv6 and the list of interfaces (`NETLINK_ROUTE`), no raw sockets.
     Internet,
+    /// The same without Unix sockets, of which there are connected pairs only.
+    InternetAndPairs,
 }
 
 /// Whether a filter allows to trace processes, as debuggers do.
@@ -46,7 +48,7 @@ impl Filter {
             (number(libc::SYS_clone), Outcome::Check(Check::Clone)),
             (number(libc::SYS_unshare), Outcome::Check(Check::Unshare)),
             (number(libc::SYS_socket), Outcome::Check(Check::Socket(self.sockets))),
-            (number(libc::SYS_socketpair), Outcome::Check(Check::SocketPair)),
+            (number(libc::SYS_socketpair), Outcome::Check(Check::SocketPair(self.sockets))),
             (number(libc::SYS_ioctl), Outcome::Check(Check::Ioctl)),
             (number(libc::SYS_fcntl), Outcome::Check(Check::Fcntl)),
             (number(libc::SYS_fallocate), Outcome::Check(Check::Allocation)),

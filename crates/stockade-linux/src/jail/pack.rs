@@ -23,8 +23,19 @@ use crate::request::sealed;
 pub(crate) struct Sheet<'a> {
     plan: Plan,
     memory: OwnedFd,
-    landlock: bool,
+    ruleset: Ruleset,
     sources: Vec<BorrowedFd<'a>>,
+}
+
+/// What Landlock gets of a box.
+#[derive(Debug)]
+enum Ruleset {
+    /// There is none.
+    None,
+    /// One for each box, to which the rules are added where the paths are.
+    PerBox,
+    /// One with rules about the host's own files.
+    OfHost(OwnedFd),
 }
 
 /// What one box alone has.
@@ -85,8 +96,11 @@ impl Sheet<'_> {
         }
         let entrance_count = u32::try_from(packed.held.len()).unwrap_or(NONE);
         let entrance_count = entrance_count.saturating_sub(entrances);
-        let ruleset =
-            if self.landlock { packed.add(Held::Own(Landlock::ruleset()?)) } else { NONE };
+        let ruleset = match &self.ruleset {
+            Ruleset::None => NONE,
+            Ruleset::PerBox => packed.add(Held::Own(Landlock::ruleset()?)),
+            Ruleset::OfHost(ruleset) => packed.add(Held::Callers(ruleset.as_fd())),
+        };
         if packed.held.len() > DESCRIPTORS_MAX {
             return Err(Errno::TOOBIG.into());
         }
@@ -186,15 +200,19 @@ fn finish<'a>(
     break_on_purpose(jail, &mut plan, &mut blob)?;
     let bytes = blob.finish();
     plan.len = length(&bytes);
-    let landlock = jail.landlock.is_some();
-    Ok(Sheet { plan, memory: sealed(&bytes)?, landlock, sources })
+    let ruleset = match (&jail.landlock, jail.form) {
+        (None, _) => Ruleset::None,
+        (Some(_), Form::Namespaces) => Ruleset::PerBox,
+        (Some(landlock), Form::LocksOnly) => Ruleset::OfHost(landlock.ruleset_of_host()?),
+    };
+    Ok(Sheet { plan, memory: sealed(&bytes)?, ruleset, sources })
 }
 
 fn pack_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {
-    if let Some(landlock) = &jail.landlock {
-        if landlock.reads_canary() {
-            return Err(Errno::INVAL.into());
-        }
+    if jail.landlock.as_ref().is_some_and(Landlock::reads_canary) {
+        return Err(Errno::INVAL.into());
+    }
+    if let (Some(landlock), Form::Namespaces) = (&jail.landlock, jail.form) {
         let handled = Landlock::handled(landlock::abi().unwrap_or(0));
         let rules: Vec<_> = landlock
             .rules

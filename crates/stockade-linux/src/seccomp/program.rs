@@ -22,8 +22,8 @@ pub(super) enum Check {
     Unshare,
     /// The family, and no raw sockets.
     Socket(Sockets),
-    /// Unix sockets only.
-    SocketPair,
+    /// Unix sockets only, and where these have no path, no datagrams.
+    SocketPair(Sockets),
     /// Nothing that puts words into a terminal's mouth.
     Ioctl,
     /// No lease, for which everybody waits who opens the file outside.
@@ -208,7 +208,10 @@ fn checked(check: Check) -> Vec<u64> {
         Check::Clone => unless_bits(0, NAMESPACES, libc::EPERM),
         Check::Unshare => unless_bits(0, NAMESPACES | NEW_TIME, libc::EPERM),
         Check::Seccomp => unless_bits(1, NEW_LISTENER, libc::EPERM),
-        Check::SocketPair => one_of(0, &[UNIX], libc::EAFNOSUPPORT),
+        Check::SocketPair(Sockets::Unix | Sockets::Internet) => {
+            one_of(0, &[UNIX], libc::EAFNOSUPPORT)
+        }
+        Check::SocketPair(Sockets::Pairs | Sockets::InternetAndPairs) => connected_pairs(),
         // PER_LINUX, PER_LINUX32, each without randomisation, and the question what is set.
         Check::Personality => {
             one_of(0, &[0, 8, 0x4_0000, 0x4_0008, 0x2_0000, 0x2_0008, u32::MAX], libc::EPERM)
@@ -234,7 +237,8 @@ fn checked(check: Check) -> Vec<u64> {
         }
         Check::Socket(Sockets::Pairs) => vec![refuse(libc::EAFNOSUPPORT)],
         Check::Socket(Sockets::Unix) => one_of(0, &[UNIX], libc::EAFNOSUPPORT),
-        Check::Socket(Sockets::Internet) => internet(),
+        Check::Socket(Sockets::Internet) => internet(give(ALLOW)),
+        Check::Socket(Sockets::InternetAndPairs) => internet(refuse(libc::EAFNOSUPPORT)),
     }
 }
 
@@ -254,11 +258,30 @@ const INET: u32 = 2;
 const INET6: u32 = 10;
 const NETLINK: u32 = 16;
 
-/// Unix sockets; stream and datagram sockets over IP with the protocols that go with them; the
-/// list of interfaces.
-fn internet() -> Vec<u64> {
+/// The bits of a socket's type that are no flags.
+const TYPE_MASK: u32 = 0xf;
+
+/// Streams and packets, whose other end cannot be changed. `SOCK_RAW` is a datagram to the kernel.
+fn connected_pairs() -> Vec<u64> {
+    const STREAM: u32 = 1;
+    const PACKETS: u32 = 5;
+    vec![
+        load(argument(0)),
+        jump(EQUAL, UNIX, 1, 0),
+        refuse(libc::EAFNOSUPPORT),
+        load(argument(1)),
+        and(TYPE_MASK),
+        jump(EQUAL, STREAM, 2, 0),
+        jump(EQUAL, PACKETS, 1, 0),
+        refuse(libc::ESOCKTNOSUPPORT),
+        give(ALLOW),
+    ]
+}
+
+/// Stream and datagram sockets over IP with the protocols that go with them; the list of
+/// interfaces; what is said to Unix sockets.
+fn internet(unix: u64) -> Vec<u64> {
     const RAW: u32 = 3;
-    const TYPE_MASK: u32 = 0xf;
     const TCP: u32 = 6;
     const UDP: u32 = 17;
     let protocols = {
@@ -269,7 +292,7 @@ fn internet() -> Vec<u64> {
     };
     let netlink = one_of(2, &[0], libc::EPROTONOSUPPORT);
     let after = |program: &Vec<u64>| u8::try_from(program.len()).unwrap_or(u8::MAX);
-    let mut all = vec![load(argument(0)), jump(EQUAL, UNIX, 0, 1), give(ALLOW)];
+    let mut all = vec![load(argument(0)), jump(EQUAL, UNIX, 0, 1), unix];
     all.push(jump(EQUAL, NETLINK, 0, after(&netlink)));
     all.extend(netlink);
     all.push(jump(EQUAL, INET, 2, 0));

@@ -90,6 +90,17 @@ fn sockets_are_those_of_the_listed_families() {
     assert_eq!(socket(Sockets::Unix, 2, 1, 0), Err(libc::EAFNOSUPPORT));
     assert_eq!(socket(Sockets::Pairs, 1, 1, 0), Err(libc::EAFNOSUPPORT));
     assert_eq!(outcome(Sockets::Pairs, libc::SYS_socketpair, [1, 1, 0]), Ok(()));
+    let pair = |sockets, kind| outcome(sockets, libc::SYS_socketpair, [1, kind, 0]);
+    for sockets in [Sockets::Pairs, Sockets::InternetAndPairs] {
+        assert_eq!(socket(sockets, 1, 1, 0), Err(libc::EAFNOSUPPORT));
+        assert_eq!(outcome(sockets, libc::SYS_socketpair, [2, 1, 0]), Err(libc::EAFNOSUPPORT));
+        assert_eq!((pair(sockets, 0o2_000_001), pair(sockets, 5)), (Ok(()), Ok(())));
+        for kind in [2, 3, 0o2_000_002] {
+            assert_eq!(pair(sockets, kind), Err(libc::ESOCKTNOSUPPORT));
+            assert_eq!(pair(Sockets::Unix, kind), Ok(()));
+        }
+    }
+    assert_eq!(socket(Sockets::InternetAndPairs, 2, 1, 6), Ok(()));
     for family in [2, 10] {
         assert_eq!(socket(Sockets::Internet, family, 0o2_004_001, 6), Ok(()));
         assert_eq!(socket(Sockets::Internet, family, 2, 17), Ok(()));

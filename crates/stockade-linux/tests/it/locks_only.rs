@@ -22,9 +22,12 @@ pub(crate) fn folder() -> TempDir {
 pub(crate) fn locked(folder: &TempDir) -> Jail {
     let path = text(folder.path().to_str().unwrap());
     let system: [&CStr; 6] = [c"/usr", c"/bin", c"/lib", c"/lib64", c"/etc", c"/proc"];
-    let there = |path: &&CStr| fs::exists(path.to_str().unwrap()).unwrap();
+    // What is a link to another of them is allowed by that.
+    let is_folder = |path: &&CStr| {
+        fs::symlink_metadata(path.to_str().unwrap()).is_ok_and(|found| found.is_dir())
+    };
     let read = |path: &CStr| Rule { path: path.to_owned(), rights: rights::READ };
-    let mut rules: Vec<_> = system.into_iter().filter(there).map(read).collect();
+    let mut rules: Vec<_> = system.into_iter().filter(is_folder).map(read).collect();
     rules.push(Rule { path: path.clone(), rights: rights::READ | rights::WRITE });
     rules.push(Rule { path: c"/dev/null".to_owned(), rights: rights::READ | rights::WRITE });
     Jail::locks_only(c"/bin/sh", &path, Landlock { rules })
@@ -127,4 +130,20 @@ fn a_whole_tree_is_limited_where_there_are_cgroups() {
     let (_, out, err) = finish(&mut run);
     assert!(out.is_empty() && err.contains("fork"), "{out}{err}");
     assert!(run.attested().unwrap().kept.contains(&Mechanism::Cgroup));
+}
+
+#[test]
+fn a_rule_does_not_follow_a_link() {
+    if landlock_abi().is_none() {
+        return;
+    }
+    let (inside, outside) = (folder(), folder());
+    std::os::unix::fs::symlink(outside.path(), inside.path().join("link")).unwrap();
+    for path in [inside.path().join("link"), inside.path().join("link/beneath")] {
+        let mut jail = locked(&inside);
+        let path = text(path.to_str().unwrap());
+        jail.landlock.as_mut().unwrap().rules.push(Rule { path, rights: rights::READ });
+        let error = start_jailed(shell("exit 0"), jail).unwrap_err();
+        assert_eq!(error, StartError { step: Step::PrepareBox, errno: Errno::LOOP });
+    }
 }
