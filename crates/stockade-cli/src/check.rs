@@ -8,7 +8,7 @@ use stockade::ToolCall;
 use stockade::gate::{Examination, Examiner};
 use stockade::launch::probe;
 use stockade::outcome::Failure;
-use stockade::plan::describe;
+use stockade::plan::{Otherwise, describe, otherwise};
 use stockade::policy::{By, Decision};
 use stockade::tier::Description;
 
@@ -72,10 +72,18 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     })
 }
 
-type Planned = Result<Description, Failure>;
+/// What would be done, and what instead where user namespaces are refused.
+struct Planned {
+    first: Result<Description, Failure>,
+    otherwise: Option<Otherwise>,
+}
 
 fn plan_for(examiner: &Examiner, examination: &Examination) -> Planned {
-    describe(examiner.policy().tier, &examination.confinement, probe())
+    let (tier, confinement, machine) = (examiner.policy().tier, &examination.confinement, probe());
+    Planned {
+        first: describe(tier, confinement, machine),
+        otherwise: otherwise(tier, confinement, machine),
+    }
 }
 
 fn print(examination: &Examination, plan: Option<&Planned>) -> Result<(), render::Unsaid> {
@@ -105,18 +113,26 @@ fn print(examination: &Examination, plan: Option<&Planned>) -> Result<(), render
             inert(&format!("{command:?}"))
         ))?;
     }
-    match plan {
-        None => Ok(()),
-        Some(Ok(description)) => print_plan(description),
-        Some(Err(failure)) => {
+    let Some(plan) = plan else { return Ok(()) };
+    match &plan.first {
+        Ok(description) => print_plan(description, "")?,
+        Err(failure) => {
             render::failed(failure);
-            Ok(())
+            return Ok(());
+        }
+    }
+    match &plan.otherwise {
+        None => Ok(()),
+        Some(Ok(description)) => print_plan(description, " where user namespaces are refused"),
+        Some(Err(failure)) => {
+            let why = inert(&failure.message);
+            render::say(&format!("where user namespaces are refused nothing runs: {why}"))
         }
     }
 }
 
-fn print_plan(description: &Description) -> Result<(), render::Unsaid> {
-    render::say("steps")?;
+fn print_plan(description: &Description, circumstance: &str) -> Result<(), render::Unsaid> {
+    render::say(&format!("steps{circumstance}"))?;
     render::say(description.to_string().trim_end())?;
     render::say("guarantees")?;
     for one in &description.enforcement {
@@ -168,6 +184,9 @@ struct WirePlan<'a> {
     steps: Vec<String>,
     enforcement: &'a [stockade::guarantee::Enforced],
     failure: Option<&'a Failure>,
+    /// The same where user namespaces are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otherwise: Option<Box<Self>>,
 }
 
 impl<'a> Wire<'a> {
@@ -197,20 +216,29 @@ impl<'a> Wire<'a> {
             instead: ruling.instead.as_deref(),
             findings: examination.findings.iter().map(finding).collect(),
             commands: examination.commands.iter().map(command).collect(),
-            plan: plan.map(WirePlan::new),
+            plan: plan.map(|plan| WirePlan {
+                otherwise: plan.otherwise.as_ref().map(|form| Box::new(WirePlan::new(form))),
+                ..WirePlan::new(&plan.first)
+            }),
         }
     }
 }
 
 impl<'a> WirePlan<'a> {
-    fn new(plan: &'a Planned) -> Self {
+    fn new(plan: &'a Result<Description, Failure>) -> Self {
         match plan {
             Ok(description) => Self {
                 steps: description.steps.iter().map(ToString::to_string).collect(),
                 enforcement: &description.enforcement,
                 failure: None,
+                otherwise: None,
             },
-            Err(failure) => Self { steps: Vec::new(), enforcement: &[], failure: Some(failure) },
+            Err(failure) => Self {
+                steps: Vec::new(),
+                enforcement: &[],
+                failure: Some(failure),
+                otherwise: None,
+            },
         }
     }
 }

@@ -136,5 +136,7 @@ pub use running::{Cause, Ended, KeeperLost, Running, Status};
 pub use rustix::io::Errno;
 pub use sample::Sample;
 pub use seccomp::{Filter, Sockets, Tracing};
+#[cfg(feature = "sabotage")]
+pub use seccomp::{Lack, lack};
 pub use start::{Spec, StartError, Stdin, start, start_jailed, start_jailed_if};
 pub use yard::{Warmth, Yard};

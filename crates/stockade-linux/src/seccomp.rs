@@ -3,9 +3,13 @@
 //! Everything else is allowed: developer tools use most of the kernel. The program is a search tree
 //! over the numbers, because the kernel runs it once for every number when it is loaded.
 
+#[cfg(feature = "sabotage")]
+mod lack;
 mod program;
 mod table;
 
+#[cfg(feature = "sabotage")]
+pub use self::lack::{Lack, lack};
 use self::program::{Check, Outcome};
 
 /// Which system calls a box refuses.

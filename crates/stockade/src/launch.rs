@@ -7,6 +7,7 @@ mod held;
 mod jail;
 mod machine;
 mod process;
+mod remedy;
 mod scratch;
 mod tree;
 mod watch;

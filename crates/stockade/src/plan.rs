@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::confine::Confinement;
 use crate::gate::{Permit, Prepared};
-use crate::guarantee::{Enforced, Kept};
+use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::outcome::Failure;
 use crate::tier::{Description, Machine, Tier, jail};
 
@@ -40,14 +40,20 @@ use crate::tier::{Description, Machine, Tier, jail};
 pub struct Plan {
     prepared: Prepared,
     description: Description,
+    otherwise: Option<Otherwise>,
 }
+
+/// What a tier does on a machine that refuses user namespaces: the same policy by other means, or
+/// nothing, because these would not keep what is required.
+pub type Otherwise = Result<Description, Failure>;
 
 impl Plan {
     /// Plans the run that a permit allows, or says which promise cannot be kept here.
     pub fn new(permit: Permit, machine: Machine) -> Result<Self, Failure> {
         let prepared = permit.spend();
         let description = describe(prepared.tier, &prepared.confinement, machine)?;
-        Ok(Self { prepared, description })
+        let otherwise = otherwise(prepared.tier, &prepared.confinement, machine);
+        Ok(Self { prepared, description, otherwise })
     }
 
     /// The tier in which it will run.
@@ -55,15 +61,25 @@ impl Plan {
         self.prepared.tier
     }
 
-    pub(crate) fn into_parts(self) -> (Prepared, Description) {
-        (self.prepared, self.description)
+    pub(crate) fn into_parts(self) -> (Prepared, Description, Option<Otherwise>) {
+        (self.prepared, self.description, self.otherwise)
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tier {}", self.tier())?;
-        self.description.fmt(f)
+        self.description.fmt(f)?;
+        match &self.otherwise {
+            None => Ok(()),
+            Some(Ok(description)) => {
+                writeln!(f, "where user namespaces are refused")?;
+                description.fmt(f)
+            }
+            Some(Err(failure)) => {
+                writeln!(f, "where user namespaces are refused nothing runs: {}", failure.message)
+            }
+        }
     }
 }
 
@@ -84,6 +100,34 @@ pub fn describe(
 ) -> Result<Description, Failure> {
     let described = tier.describe(confinement, machine);
     let description = described.ok_or_else(|| not_in_this_version(tier))?;
+    keeping(tier, description, confinement, "")
+}
+
+/// What a tier would do where user namespaces are refused, if it has a form for that.
+pub fn otherwise(tier: Tier, confinement: &Confinement, machine: Machine) -> Option<Otherwise> {
+    if tier != Tier::Jail {
+        return None;
+    }
+    let without = " without user namespaces";
+    Some(match tier.describe_locks(confinement, machine) {
+        Some(description) => keeping(tier, description, confinement, without),
+        None => {
+            let message = "this kernel has no Landlock, which would keep files without them";
+            let mut failure = Failure::new("plan", message)
+                .remedy("a kernel with CONFIG_SECURITY_LANDLOCK, and landlock in its lsm= list");
+            failure.guarantee = Some(Guarantee::Writes.to_string());
+            Err(failure)
+        }
+    })
+}
+
+/// The description, if it keeps all that is required.
+fn keeping(
+    tier: Tier,
+    description: Description,
+    confinement: &Confinement,
+    circumstance: &str,
+) -> Result<Description, Failure> {
     let falls_short = |one: &&Enforced| {
         if tier == Tier::Jail && one.guarantee == jail::SETTLED_AT_LAUNCH {
             return false;
@@ -97,8 +141,10 @@ pub fn describe(
             let why = one.note.as_deref().unwrap_or("nothing keeps it here");
             let kept =
                 if one.kept == Kept::None { "does not keep it" } else { "keeps it only in part" };
-            let message =
-                format!("{} is required, and the tier {tier} {kept}: {why}", one.guarantee);
+            let message = format!(
+                "{} is required, and the tier {tier} {kept}{circumstance}: {why}",
+                one.guarantee
+            );
             let mut failure = Failure::new("plan", message)
                 .remedy("choose a tier that keeps it, or lower it in the policy: box.require");
             failure.guarantee = Some(one.guarantee.to_string());

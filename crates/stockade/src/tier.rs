@@ -1,6 +1,7 @@
 //! How strong the box is. Each tier describes what it keeps and by which steps; it does nothing.
 
 pub mod jail;
+pub mod locks;
 pub mod process;
 
 use std::fmt;
@@ -55,6 +56,15 @@ impl Tier {
         }
     }
 
+    /// What it would do and keep here where user namespaces are refused, if it has such a form.
+    pub fn describe_locks(
+        self,
+        confinement: &Confinement,
+        machine: Machine,
+    ) -> Option<Description> {
+        (self == Self::Jail).then(|| locks::describe(confinement, machine)).flatten()
+    }
+
     /// What this tier would do and keep here, or `None` if this version cannot do it.
     pub fn describe(self, confinement: &Confinement, machine: Machine) -> Option<Description> {
         match self {
@@ -89,8 +99,8 @@ pub struct UnknownTier(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the machine")]
 pub struct Machine {
-    /// Landlock can lock files.
-    pub landlock: bool,
+    /// The ABI of Landlock, if it can lock files.
+    pub landlock_abi: Option<u32>,
     /// Landlock can keep a program from signalling and tracing what is not its own (ABI 6).
     pub signal_scope: bool,
     /// The supervisor runs as root.
@@ -133,6 +143,14 @@ pub enum Step {
     Hide(PathBuf),
     /// Keep this from being written, renamed or removed.
     Protect(PathBuf),
+    /// Let it read the system's folders and `/proc`, and use the harmless devices.
+    AllowSystem,
+    /// Let it write this folder.
+    AllowWriting(PathBuf),
+    /// Let it read this file or folder.
+    AllowReading(PathBuf),
+    /// Refuse sockets, but for connected pairs.
+    NoSockets,
     /// Limit memory and tasks of the whole tree, where there are cgroups.
     Cgroup,
     /// Give up every capability.
@@ -187,6 +205,12 @@ impl fmt::Display for Step {
             Self::Readable(path) => write!(f, "show {path:?}, to be read"),
             Self::Hide(path) => write!(f, "show something empty in place of {path:?}"),
             Self::Protect(path) => write!(f, "protect {path:?}"),
+            Self::AllowSystem => f.write_str(
+                "let it read the system's folders and /proc, and use /dev/null and such",
+            ),
+            Self::AllowWriting(path) => write!(f, "let it write {path:?}"),
+            Self::AllowReading(path) => write!(f, "let it read {path:?}"),
+            Self::NoSockets => f.write_str("refuse sockets, but for connected pairs (seccomp)"),
             Self::Cgroup => f.write_str("limit the whole tree by cgroups, where there are any"),
             Self::DropCapabilities => f.write_str("drop every capability"),
             Self::Landlock => f.write_str("lock files, signals and abstract sockets (Landlock)"),

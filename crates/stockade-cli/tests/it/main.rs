@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
+#![expect(clippy::indexing_slicing, reason = "a report that lacks a field fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start stockade itself")]
 
 mod audit;
@@ -10,7 +11,9 @@ mod check;
 mod demo;
 mod doctor;
 mod journal;
+mod locked;
 mod pipes;
+mod poorer;
 mod policy;
 mod run;
 mod shell;

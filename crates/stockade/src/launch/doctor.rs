@@ -1,10 +1,9 @@
 //! What this machine can keep, found out by trying, with a remedy for each gap.
 
-use std::path::Path;
-
 use serde::Serialize;
 use stockade_linux::{Capabilities, CgroupVersion, Controller, Errno, StartError};
 
+use super::remedy;
 use crate::guarantee::Guarantee;
 use crate::outcome::chain;
 
@@ -50,31 +49,9 @@ fn namespaces(machine: &Capabilities) -> Diagnosis {
 fn boxed(mechanism: &'static str, keeps: &[Guarantee], found: Result<(), StartError>) -> Diagnosis {
     let (found, remedy) = match found {
         Ok(()) => ("works".to_owned(), None),
-        Err(error) => (format!("could not {}", chain(&error)), Some(box_remedy(error.errno))),
+        Err(error) => (format!("could not {}", chain(&error)), Some(remedy::for_namespaces(error))),
     };
     Diagnosis { mechanism, keeps: keeps.to_vec(), works: remedy.is_none(), found, remedy }
-}
-
-/// The usual reasons why a box cannot be made, the likeliest first.
-fn box_remedy(errno: Errno) -> String {
-    let says = |path: &str, text: &str| {
-        std::fs::read_to_string(path).is_ok_and(|value| value.trim() == text)
-    };
-    if says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-        return "AppArmor restricts user namespaces: give the stockade binary a profile with `userns,`".to_owned();
-    }
-    if says("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-        return "sysctl kernel.unprivileged_userns_clone=1".to_owned();
-    }
-    if says("/proc/sys/user/max_user_namespaces", "0") {
-        return "sysctl user.max_user_namespaces=15000".to_owned();
-    }
-    if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
-        return "the container's own filter forbids namespaces: start it with --security-opt \
-                seccomp=unconfined, or run stockade outside of it"
-            .to_owned();
-    }
-    format!("user namespaces are refused here ({errno}); the process tier works without them")
 }
 
 fn landlock(abi: Option<u32>) -> Diagnosis {

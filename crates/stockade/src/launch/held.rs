@@ -9,6 +9,7 @@ use stockade_linux::{CgroupUsage, Rlimits, StartError};
 use super::absent::Absent;
 use super::disk::Disk;
 use super::jail::{Covered, lose_mechanisms, lose_replaced};
+use super::remedy;
 use super::scratch::Scratch;
 use super::tree::is_out_of_memory;
 use super::watch::{End, Watch};
@@ -198,8 +199,10 @@ fn process_ceiling(most: u32) -> Result<u64, Failure> {
 
 /// Why nothing was started.
 pub(super) fn not_started(error: StartError) -> Failure {
-    Failure::new("start the program", format!("could not {}", chain(&error)))
-        .remedy("check that the file is a program for this machine, and that its arguments are not too long")
+    let message = format!("could not {}", chain(&error));
+    let mut failure = Failure::new("start the program", message).remedy(remedy::for_step(error));
+    failure.guarantee = remedy::guarantee_of(error.step).map(|one| one.to_string());
+    failure
 }
 
 #[cfg(test)]

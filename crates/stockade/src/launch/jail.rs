@@ -1,40 +1,52 @@
 //! The `jail` tier, applied: turns the plan's files and network into a box.
 
 mod cover;
+mod forms;
 mod kept;
+mod locks;
 mod root;
 
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use stockade_linux::{
-    Access, CgroupLimits, Controller, Filter, Jail, Mount, Network as BoxNetwork, Sockets, Spec,
-    StartError, Stdin, Tracing, Yard,
+    Access, CgroupLimits, Controller, Filter, Jail, Mount, Network as BoxNetwork, Ready, Sockets,
+    Spec, Stdin, Tracing, Yard,
 };
 
+use self::cover::Cover;
 pub(super) use self::cover::{Covered, lose_replaced};
+use self::forms::NotBoxed;
+pub(super) use self::forms::start;
 pub(super) use self::kept::lose_mechanisms;
-use self::kept::{credit, incomplete, settle};
+use self::kept::{credit, incomplete, require_kept, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
-use super::absent;
+use super::absent::{self, Absent};
 use super::disk::Disk;
 use super::held::{Held, environment, not_started, rlimits};
 use crate::confine::Network;
 use crate::gate::Prepared;
-use crate::guarantee::Guarantee;
+use crate::guarantee::{Enforced, Guarantee};
 use crate::limits::{ByteCount, Limits, Processors};
 use crate::outcome::Failure;
-use crate::plan::Plan;
-use crate::tier::{Description, Step};
+use crate::tier::Step;
 
-/// Does the steps of the plan, in their order.
-pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
-    let (prepared, description) = plan.into_parts();
-    let Description { steps, mut enforcement } = description;
-    let Prepared { cleared, confinement, tier, .. } = prepared;
+/// A box that waits for its program.
+struct Made {
+    ready: Ready,
+    cover: Cover,
+    absent: Vec<Absent>,
+    disk: Option<Disk>,
+    program: CString,
+    cwd: CString,
+}
+
+/// Does the steps that make the box, in their order.
+fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBoxed> {
+    let Prepared { cleared, confinement, .. } = prepared;
     let (program, cwd) = (c_path(&cleared.program_path)?, c_path(&cleared.cwd_path)?);
     let mut jail = Jail::new(&program, &cwd);
     let cover = cover::look(&confinement.files)?;
@@ -43,19 +55,27 @@ pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
     let absent = absent::watched(&cover.absent)?;
     let mounts = mounts(&confinement.files, &cover.present)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
-    let disk = watched_disk(&mounts, &confinement.limits)?;
+    let disk = disk_of_box(&mounts, &confinement.limits)?;
     jail.root = Some(mounts);
     (jail.network, jail.filter) = network(confinement.network);
     jail.processes_max = confinement.limits.processes;
-    let ready = yard.ready(jail, tree_limits(&confinement.limits)).map_err(not_boxed)?;
+    let ready = yard.ready(jail, tree_limits(&confinement.limits)).map_err(NotBoxed::at)?;
+    Ok(Made { ready, cover, absent, disk, program, cwd })
+}
+
+/// Runs the program in its box, if that is as it has to be.
+fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result<Held, Failure> {
+    let Prepared { cleared, confinement, tier, .. } = prepared;
+    let Made { ready, cover, absent, disk, program, cwd } = made;
     if let Some(seen) = ready.attested() {
         if !seen.missing.is_empty() {
             return Err(incomplete(&seen.missing));
         }
         credit(&mut enforcement, seen);
     }
-    settle(&mut enforcement, ready.cgroup(), &confinement)?;
+    settle(&mut enforcement, ready.cgroup());
     cover::admit_weaknesses(&mut enforcement, &cover.present);
+    require_kept(&enforcement, &confinement)?;
     let mut rlimits = rlimits(&confinement)?;
     // The box's user namespace has a count of its own, so that this holds for the box alone.
     rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
@@ -75,7 +95,7 @@ pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
         signal_scope: None,
     };
     let started = Instant::now();
-    let running = ready.run(spec, &program, &cwd).map_err(not_boxed)?;
+    let running = ready.run(spec, &program, &cwd).map_err(not_started)?;
     Ok(Held {
         running,
         scratch: None,
@@ -92,23 +112,24 @@ pub(super) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
 }
 
 /// How full the disk is that the box can write.
-fn watched_disk(mounts: &[Mount], limits: &Limits) -> Result<Option<Disk>, Failure> {
+fn disk_of_box(mounts: &[Mount], limits: &Limits) -> Result<Option<Disk>, Failure> {
     let writable = mounts.iter().filter_map(|mount| {
         let Mount::Bind { source, target, access: Access::Writable } = mount else { return None };
         Some((PathBuf::from(OsStr::from_bytes(target.to_bytes())), source.as_fd()))
     });
+    watched_disk(writable, limits)
+}
+
+/// How full the disk is in these folders.
+fn watched_disk<'a>(
+    writable: impl Iterator<Item = (PathBuf, BorrowedFd<'a>)>,
+    limits: &Limits,
+) -> Result<Option<Disk>, Failure> {
     Disk::before(writable, limits).map_err(|error| {
         let mut failure = Failure::new("watch the disk", error.to_string());
         failure.guarantee = Some(Guarantee::Disk.to_string());
         failure
     })
-}
-
-fn not_boxed(error: StartError) -> Failure {
-    not_started(error).remedy(
-        "stockade doctor tells what this machine can keep; --tier process runs without a box, and \
-         says in its enforcement what that does not keep",
-    )
 }
 
 /// Limits for the tree: memory, a ceiling on tasks, and a share of the processors.

@@ -11,7 +11,7 @@ static HIDDEN: AtomicBool = AtomicBool::new(false);
 pub fn probe() -> Machine {
     static SIGNAL_SCOPE: OnceLock<bool> = OnceLock::new();
     Machine {
-        landlock: stockade_linux::landlock_abi().is_some(),
+        landlock_abi: stockade_linux::landlock_abi(),
         signal_scope: *SIGNAL_SCOPE.get_or_init(|| stockade_linux::landlock_abi() >= Some(6)),
         is_root: rustix::process::geteuid().is_root(),
         bounds_address_space: cfg!(target_os = "linux"),

@@ -14,7 +14,7 @@ use crate::tier::{Description, Step};
 
 /// Does the steps of the plan, in their order.
 pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
-    let (prepared, description) = plan.into_parts();
+    let (prepared, description, _) = plan.into_parts();
     let Description { steps, enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let scratch = Scratch::make().map_err(|error| {

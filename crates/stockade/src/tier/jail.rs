@@ -50,15 +50,18 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.extend(confinement.limits.processes.map(Step::CountProcesses));
     steps.extend(disk_step(&confinement.limits));
     steps.extend([Step::DropCapabilities, Step::NoNewPrivileges]);
-    steps.extend(machine.landlock.then_some(Step::Landlock));
+    steps.extend(machine.landlock_abi.map(|_| Step::Landlock));
     steps.extend([Step::Filter, Step::CloseDescriptors, Step::Exec]);
     steps.extend(capture_steps(&confinement.limits));
     steps
 }
 
 fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -> Enforced {
-    let files: &[&'static str] =
-        if machine.landlock { &["mount-namespace", "landlock"] } else { &["mount-namespace"] };
+    let files: &[&'static str] = if machine.landlock_abi.is_some() {
+        &["mount-namespace", "landlock"]
+    } else {
+        &["mount-namespace"]
+    };
     match guarantee {
         Guarantee::Writes | Guarantee::Reads => Enforced::full(guarantee, files),
         Guarantee::Protected => Enforced {
@@ -84,12 +87,7 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
             guarantee,
             &["no_new_privs", "empty-capabilities", "seccomp", "user-namespace"],
         ),
-        Guarantee::TreeLimits => Enforced::partial(
-            guarantee,
-            &["rlimits", "keeper-count", "sampling"],
-            "memory is bounded for each process, and for the tree in samples only, files in \
-             memory apart; processes are counted at intervals",
-        ),
+        Guarantee::TreeLimits => tree_limits(),
         Guarantee::Limits => Enforced::full(guarantee, &["supervisor-deadline", "rlimits"]),
         Guarantee::Disk => disk(&confinement.limits),
         Guarantee::Output => Enforced::full(guarantee, &["capture-loop"]),
@@ -100,13 +98,15 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
     }
 }
 
-fn disk_step(limits: &Limits) -> Option<Step> {
+/// The watch on the disk, where there is a limit.
+pub(super) fn disk_step(limits: &Limits) -> Option<Step> {
     let is_bounded = limits.disk.is_some() || limits.files.is_some();
     is_bounded
         .then(|| Step::WatchDisk { bytes: limits.disk.map(ByteCount::get), files: limits.files })
 }
 
-fn disk(limits: &Limits) -> Enforced {
+/// What is kept of the disk.
+pub(super) fn disk(limits: &Limits) -> Enforced {
     let what = match (limits.disk, limits.files) {
         (None, None) => return Enforced::none(Guarantee::Disk, "no such limit was asked for"),
         (Some(_), Some(_)) => "room and files",
@@ -118,4 +118,14 @@ fn disk(limits: &Limits) -> Enforced {
          once that is seen, a tenth of a second later or as long as it takes to look through them"
     );
     Enforced::partial(Guarantee::Disk, &["watch", "seccomp"], &note)
+}
+
+/// What is kept without cgroups.
+pub(super) fn tree_limits() -> Enforced {
+    Enforced::partial(
+        Guarantee::TreeLimits,
+        &["rlimits", "keeper-count", "sampling"],
+        "memory is bounded for each process, and for the tree in samples only, files in memory \
+         apart; processes are counted at intervals",
+    )
 }

@@ -11,10 +11,10 @@ use stockade::policy::Policy;
 use stockade::report::Body;
 use stockade::tier::{Machine, Tier};
 
-use crate::project::Project;
+use crate::project::{Project, workspace};
 
 const SCOPED: Machine = Machine {
-    landlock: true,
+    landlock_abi: Some(7),
     signal_scope: true,
     is_root: false,
     supervisor_hidden: false,
@@ -249,4 +249,69 @@ fn the_jail_says_what_it_does_not_keep() {
     let kept = |guarantee| description.enforcement.iter().find(|one| one.guarantee == guarantee);
     assert_eq!(kept(Guarantee::Kernel).unwrap().kept, Kept::None);
     assert_eq!(kept(Guarantee::Protected).unwrap().kept, Kept::Detected);
+}
+
+/// What can be kept without namespaces, which `policies/no-namespaces.toml` requires.
+fn lowered() -> Policy {
+    let text = std::fs::read_to_string(workspace().join("policies/no-namespaces.toml")).unwrap();
+    let policy = Policy::from_text(Path::new("no-namespaces.toml"), &text).unwrap();
+    Policy { environment: Vec::new(), ..policy }
+}
+
+#[test]
+fn the_jail_is_planned_in_both_forms_where_both_keep_what_is_required() {
+    let plan = shown(lowered(), SCOPED);
+    let (_, mut rest) = plan.split_once("where user namespaces are refused\n").unwrap();
+    assert!(!rest.contains("namespaces:") && !rest.contains("make a root"), "{rest}");
+    for step in [
+        "make a private scratch folder",
+        "start the keeper",
+        "by cgroups",
+        "limit address space",
+        "drop every capability",
+        "forbid new privileges",
+        "keep signals and tracing within the tree",
+        "let it read the system's folders",
+        "let it write",
+        "let it read",
+        "(Landlock)",
+        "refuse sockets",
+        "(seccomp)",
+        "run the program by its handle",
+        "remove the scratch folder",
+    ] {
+        let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
+        rest = after;
+    }
+}
+
+#[test]
+fn a_form_that_would_keep_less_than_required_is_not_planned() {
+    let plan = shown(shipped(), SCOPED);
+    let (_, rest) = plan.split_once("where user namespaces are refused nothing runs: ").unwrap();
+    assert!(rest.starts_with("writes is required"), "{rest}");
+    let without_landlock = Machine { landlock_abi: None, signal_scope: false, ..SCOPED };
+    let plan = shown(lowered(), without_landlock);
+    assert!(plan.contains("nothing runs: this kernel has no Landlock"), "{plan}");
+    // Before Linux 6.2 any file can be cut short, whatever Landlock says.
+    let old = Machine { landlock_abi: Some(2), signal_scope: false, ..SCOPED };
+    let plan = shown(lowered(), old);
+    assert!(plan.contains("nothing runs: writes is required"), "{plan}");
+    let root = Machine { is_root: true, ..SCOPED };
+    assert!(shown(lowered(), root).contains("nothing runs: privileges is required"));
+}
+
+#[test]
+fn the_form_without_namespaces_says_what_it_does_not_keep() {
+    let project = Project::new();
+    let confinement = project.examiner(lowered()).examine(&ToolCall::exec(["ls"])).confinement;
+    for machine in [SCOPED, PLAIN, Machine { is_root: true, ..SCOPED }] {
+        let description = Tier::Jail.describe_locks(&confinement, machine).unwrap();
+        let told: Vec<_> = description.enforcement.iter().map(|one| one.guarantee).collect();
+        assert_eq!(told, Guarantee::ALL);
+        for one in &description.enforcement {
+            assert!(one.kept == Kept::Full || one.note.is_some(), "{one:?}");
+        }
+    }
+    assert_eq!(Tier::Process.describe_locks(&confinement, SCOPED), None);
 }

@@ -4,6 +4,7 @@ use stockade_linux::{Attested, Cgroup, Controller, Errno, Mechanism};
 
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::launch::remedy;
 use crate::outcome::Failure;
 
 /// Which mechanisms keep a guarantee in a box.
@@ -69,14 +70,10 @@ pub(super) fn incomplete(missing: &[Mechanism]) -> Failure {
 }
 
 /// Says what the cgroups keep, which only their making shows.
-pub(super) fn settle(
-    enforcement: &mut [Enforced],
-    cgroup: Option<&Cgroup>,
-    confinement: &Confinement,
-) -> Result<(), Failure> {
+pub(super) fn settle(enforcement: &mut [Enforced], cgroup: Option<&Cgroup>) {
     let Some(line) = enforcement.iter_mut().find(|one| one.guarantee == Guarantee::TreeLimits)
     else {
-        return Ok(());
+        return;
     };
     let missing = unkept(cgroup, confinement);
     if missing.is_empty() {
@@ -85,17 +82,34 @@ pub(super) fn settle(
         let why = line.note.take().unwrap_or_default();
         line.note = Some(format!("{why} ({})", missing.join("; ")));
     }
-    match confinement.require.get(&Guarantee::TreeLimits) {
-        Some(required) if line.kept < *required => {
-            let mut failure = Failure::new("limit the tree", line.note.clone().unwrap_or_default())
-                .remedy(
-                    "give this user a cgroup (systemd-run --user --scope), or lower box.require",
-                );
-            failure.guarantee = Some(Guarantee::TreeLimits.to_string());
-            Err(failure)
-        }
-        Some(_) | None => Ok(()),
-    }
+}
+
+/// Holds what will be kept, as the launch has found it, against what is required.
+pub(super) fn require_kept(
+    enforcement: &[Enforced],
+    confinement: &Confinement,
+) -> Result<(), Failure> {
+    let falls_short = |line: &&Enforced| {
+        confinement.require.get(&line.guarantee).is_some_and(|required| line.kept < *required)
+    };
+    let Some(line) = enforcement.iter().find(falls_short) else { return Ok(()) };
+    let is_of_paths = matches!(line.guarantee, Guarantee::Reads | Guarantee::Protected);
+    let (step, remedy) = if line.guarantee == Guarantee::TreeLimits {
+        ("limit the tree", remedy::FOR_CGROUPS)
+    } else if is_of_paths {
+        (
+            "keep paths",
+            "grant folders that do not hold it (--write, --read), take it out of box.hide or \
+             box.protect, or lower box.require",
+        )
+    } else {
+        ("keep what is required", "lower it in the policy: box.require")
+    };
+    let why = line.note.as_deref().unwrap_or("nothing keeps it here");
+    let message = format!("{} is required and not kept so well: {why}", line.guarantee);
+    let mut failure = Failure::new(step, message).remedy(remedy);
+    failure.guarantee = Some(line.guarantee.to_string());
+    Err(failure)
 }
 
 /// What of the limits no cgroup keeps, and why.

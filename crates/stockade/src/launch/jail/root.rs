@@ -15,7 +15,7 @@ use crate::inspect::Root;
 use crate::outcome::{Failure, chain};
 
 /// What a box shows of the system, to be read.
-const SYSTEM: [&str; 12] = [
+pub(super) const SYSTEM: [&str; 12] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -41,13 +41,7 @@ const SHARED_MEMORY_BYTES: u64 = 256 << 20;
 
 /// The root of the box, in the order in which it is made.
 pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, Failure> {
-    if files.root == Path::new("/") {
-        return Err(files_failure(
-            "show the project",
-            "the whole machine cannot be the project of a box",
-        )
-        .remedy("name a folder with --root"));
-    }
+    not_whole_machine(files)?;
     let mut mounts = Vec::new();
     for folder in SYSTEM.iter().map(Path::new).filter(|folder| folder.exists()) {
         mounts.push(Mount::read_only(&c_path(folder)?).map_err(|error| unshown(folder, &error))?);
@@ -83,6 +77,15 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
     toolchains(&files.toolchains, &mut mounts)?;
     cover(present, &mut mounts)?;
     Ok(mounts)
+}
+
+/// The whole machine as the project would leave nothing outside.
+pub(super) fn not_whole_machine(files: &Files) -> Result<(), Failure> {
+    if files.root == Path::new("/") {
+        let message = "the whole machine cannot be the project of a box";
+        return Err(files_failure("show the project", message).remedy("name a folder with --root"));
+    }
+    Ok(())
 }
 
 /// Shows what toolchains have in the home folder at its own path, and lays links to it where tools
@@ -146,7 +149,7 @@ fn cover(present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
 
 /// Where a path of the policy leads. Links outside the project are the person's; inside it they
 /// may have been laid by an earlier call, and are not followed.
-fn placed(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn placed(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let mut place = PathBuf::from("/");
     for part in path.components() {
         let next = match part {

@@ -1,0 +1,213 @@
+//! The `jail` tier where namespaces are refused, applied: Landlock, the filter and the keeper, on
+//! the machine's own files.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use stockade_linux::{
+    Cgroup, Controller, Filter, Jail, Landlock, Rule, Sockets, Spec, Stdin, Tracing, rights,
+};
+
+use super::cover::{self, Covered};
+use super::kept::{credit, incomplete, require_kept, settle};
+use super::root::{SYSTEM, c_path, files_failure, not_whole_machine, placed};
+use super::{tree_limits, watched_disk};
+use crate::confine::{Files, Network, Shown};
+use crate::gate::Prepared;
+use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::inspect::Root;
+use crate::launch::absent;
+use crate::launch::disk::Disk;
+use crate::launch::held::{Held, environment, not_started, rlimits};
+use crate::launch::scratch::Scratch;
+use crate::limits::Limits;
+use crate::outcome::Failure;
+use crate::tier::locks::is_within;
+use crate::tier::{Description, Step};
+
+/// Devices that give and keep nothing.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Does the steps of the plan, in their order.
+pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held, Failure> {
+    let Description { steps, mut enforcement } = description;
+    let Prepared { cleared, confinement, tier, .. } = prepared;
+    let granted = Granted::of(&confinement.files)?;
+    let cover = cover::look(&confinement.files)?;
+    granted.admit_exposed(&mut enforcement, &cover.present);
+    let cgroup = Cgroup::create(tree_limits(&confinement.limits));
+    settle(&mut enforcement, Some(&cgroup));
+    require_kept(&enforcement, &confinement)?;
+    let makeable = cover.absent.into_iter().filter(|path| is_within(path, &granted.write));
+    let absent = absent::watched(&makeable.collect::<Vec<_>>())?;
+    let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
+    link_toolchains(&confinement.files.toolchains, scratch.path())
+        .map_err(|error| unscratched(&error))?;
+    let disk = granted.disk(scratch.path(), &confinement.limits)?;
+    let landlock = granted.landlock(scratch.path())?;
+    let (program, cwd) = (c_path(&cleared.program_path)?, c_path(&cleared.cwd_path)?);
+    let mut jail = Jail::locks_only(&program, &cwd, landlock);
+    jail.filter = Some(filter(confinement.network));
+    let mut rlimits = rlimits(&confinement)?;
+    if cgroup.kept().contains(&Controller::Memory) {
+        rlimits.address_space_bytes = None;
+    }
+    jail.cgroup = Some(cgroup);
+    let signal_scope = if steps.contains(&Step::SignalScope) {
+        stockade_linux::signal_scope().map_err(|error| unscoped(&error))?
+    } else {
+        None
+    };
+    let own_folder = scratch.path().as_os_str();
+    let spec = Spec {
+        program: cleared.program,
+        script: cleared.script,
+        argv: cleared.argv.to_c_strings(),
+        env: environment(&confinement, own_folder, own_folder)?,
+        cwd: cleared.cwd,
+        stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
+        rlimits,
+        processes_max: confinement.limits.processes,
+        signal_scope,
+    };
+    let dies_at_once = spec.signal_scope.is_some();
+    let started = Instant::now();
+    let mut missing = Vec::new();
+    let running = stockade_linux::start_jailed_if(spec, jail, |seen| {
+        missing.clone_from(&seen.missing);
+        seen.missing.is_empty()
+    })
+    .map_err(|error| if missing.is_empty() { not_started(error) } else { incomplete(&missing) })?;
+    if let Some(seen) = running.attested() {
+        credit(&mut enforcement, seen);
+    }
+    Ok(Held {
+        running,
+        scratch: Some(scratch),
+        started,
+        stdin: cleared.stdin,
+        confinement,
+        tier,
+        enforcement,
+        absent,
+        disk,
+        covered: Vec::new(),
+        dies_at_once,
+    })
+}
+
+/// The folders that can be written and read, by their real paths.
+struct Granted {
+    write: Vec<PathBuf>,
+    read: Vec<PathBuf>,
+}
+
+impl Granted {
+    fn of(files: &Files) -> Result<Self, Failure> {
+        not_whole_machine(files)?;
+        let place = |paths: &[PathBuf]| {
+            paths.iter().map(|path| placed(path, &files.root)).collect::<Result<Vec<_>, _>>()
+        };
+        let mut read = place(&files.read)?;
+        let toolchains = files.toolchains.iter().map(|one| &one.path);
+        // One that has gone since is not missed.
+        let toolchains: Vec<_> = toolchains.filter(|path| path.exists()).cloned().collect();
+        read.extend(place(&toolchains)?);
+        read.push(files.root.clone());
+        // A link here leads to another of them, or to where the system keeps it.
+        let there = SYSTEM.iter().map(Path::new).filter_map(|folder| Root::open(folder).ok());
+        read.extend(there.map(|folder| folder.path().to_owned()));
+        Ok(Self { write: place(&files.write)?, read })
+    }
+
+    /// Says of hidden and protected paths that lie in what is granted that nothing keeps them.
+    fn admit_exposed(&self, enforcement: &mut [Enforced], present: &[Covered]) {
+        for one in present {
+            let (is_exposed, what) = if one.guarantee == Guarantee::Reads {
+                (is_within(&one.path, self.write.iter().chain(&self.read)), "hidden")
+            } else {
+                (is_within(&one.path, &self.write), "protected")
+            };
+            if !is_exposed {
+                continue;
+            }
+            for line in enforcement.iter_mut().filter(|line| line.guarantee == one.guarantee) {
+                line.kept = Kept::None;
+                line.by.clear();
+                line.note = Some(format!(
+                    "{:?} is to be {what} and lies in a folder that is granted, within which \
+                     Landlock keeps nothing",
+                    one.path
+                ));
+            }
+        }
+    }
+
+    /// How full the disk is that can be written.
+    fn disk(&self, scratch: &Path, limits: &Limits) -> Result<Option<Disk>, Failure> {
+        let open = |path: &Path| {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let handle = rustix::fs::openat(CWD, path, flags, Mode::empty());
+            handle.map(|handle| (path.to_owned(), handle)).map_err(|errno| {
+                files_failure("watch the disk", &format!("could not open {path:?}: {errno}"))
+            })
+        };
+        let folders = self.write.iter().map(PathBuf::as_path).chain([scratch]);
+        let folders = folders.map(open).collect::<Result<Vec<_>, _>>()?;
+        watched_disk(folders.iter().map(|(path, handle)| (path.clone(), handle.as_fd())), limits)
+    }
+
+    fn landlock(&self, scratch: &Path) -> Result<Landlock, Failure> {
+        let rule = |path: &Path, rights| Ok(Rule { path: c_path(path)?, rights });
+        let both = rights::READ | rights::WRITE;
+        let scratch = Root::open(scratch)
+            .map_err(|error| Failure::new("open the scratch folder", error.to_string()))?;
+        let mut rules = vec![rule(Path::new("/proc"), rights::READ)?, rule(scratch.path(), both)?];
+        for device in DEVICES.iter().map(Path::new).filter(|device| device.exists()) {
+            rules.push(rule(device, both | rights::DEVICE)?);
+        }
+        for path in &self.read {
+            rules.push(rule(path, rights::READ)?);
+        }
+        for path in &self.write {
+            rules.push(rule(path, both)?);
+        }
+        Ok(Landlock { rules })
+    }
+}
+
+/// Lays links where tools look for toolchains in the home folder, which is the scratch folder here.
+fn link_toolchains(shown: &[Shown], home: &Path) -> std::io::Result<()> {
+    for one in shown.iter().filter(|one| one.path.exists()) {
+        for (in_home, to) in &one.links {
+            let link = home.join(in_home);
+            if let Some(folder) = link.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            std::os::unix::fs::symlink(to, link)?;
+        }
+    }
+    Ok(())
+}
+
+fn unscratched(error: &std::io::Error) -> Failure {
+    Failure::new("make the scratch folder", error.to_string())
+        .remedy("make room in the folder for temporary files, or name another with TMPDIR")
+}
+
+/// Sockets with paths lie outside Landlock's rules, and lead out of them.
+fn filter(network: Network) -> Filter {
+    let sockets = match network {
+        Network::None => Sockets::Pairs,
+        Network::Host => Sockets::InternetAndPairs,
+    };
+    Filter { sockets, tracing: Tracing::Forbidden }
+}
+
+fn unscoped(error: &std::io::Error) -> Failure {
+    let mut failure = Failure::new("keep signals within the tree", error.to_string());
+    failure.guarantee = Some(Guarantee::Processes.to_string());
+    failure
+}
