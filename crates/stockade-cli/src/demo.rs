@@ -1,7 +1,7 @@
 //! `stockade demo`: a throw-away project, legal and adversarial calls, and how each came out.
 
 mod battery;
-mod project;
+pub(crate) mod project;
 
 use serde::Serialize;
 use stockade::guarantee::{Enforced, Kept};

@@ -1,33 +1,113 @@
 //! `stockade doctor`: what this machine can keep, what it cannot, and how to fix it.
 
-use stockade::launch::{Diagnosis, diagnose};
+use stockade::guarantee::Guarantee;
+use stockade::launch::{Checkup, Diagnosis, Form, Prospect, diagnose};
+use stockade::outcome::Failure;
+use stockade::report::Body;
+use stockade::{Policy, Report, Stockade, ToolCall};
 
 use crate::args::Doctor;
+use crate::demo::project::Project;
 use crate::exit_code::Status;
 use crate::render::{BAD, FAINT, GOOD, inert};
 use crate::{Answer, render};
 
-/// Tries every mechanism; the status says whether all of them work.
+/// Tries every mechanism and the shipped policy itself; the status says whether that can be kept.
 pub(crate) fn doctor(doctor: &Doctor) -> Answer {
-    let found = diagnose();
-    let all_work = found.iter().all(|one| one.works);
+    let checkup = diagnose();
+    let tried = try_shipped_policy()?;
+    let ok = checkup.ok && tried.ok();
     if doctor.json {
-        render::say_json(&serde_json::json!({ "ok": all_work, "mechanisms": found }))?;
+        let mut told = serde_json::to_value(&checkup)?;
+        if let Some(fields) = told.as_object_mut() {
+            fields.insert("ok".to_owned(), ok.into());
+            fields.insert("tried".to_owned(), serde_json::to_value(&tried)?);
+        }
+        render::say_json(&told)?;
     } else {
-        found.iter().try_for_each(print)?;
+        print(&checkup, &tried)?;
     }
-    Ok(if all_work { Status::Ok } else { Status::Unexpected })
+    Ok(if ok { Status::Ok } else { Status::Unexpected })
 }
 
-fn print(one: &Diagnosis) -> Result<(), render::Unsaid> {
+/// Runs one harmless program as the shipped policy has it, in a project that is thrown away.
+fn try_shipped_policy() -> Result<Report, Box<dyn std::error::Error>> {
+    let project = Project::make().map_err(|error| format!("make a project to try: {error}"))?;
+    let stockade = Stockade::open(&project.root(), Policy::shipped(), &project.journal())?;
+    Ok(stockade.run(ToolCall::exec(["true"])))
+}
+
+fn print(checkup: &Checkup, tried: &Report) -> Result<(), render::Unsaid> {
+    let form = match checkup.form {
+        Some(Form::Namespaces) => "a box of namespaces",
+        Some(Form::Locks) => "locks without namespaces",
+        None => "not possible",
+    };
+    render::say(&format!("kernel {}; the jail here: {form}\n", inert(&checkup.kernel)))?;
+    table(checkup)?;
+    render::say("")?;
+    checkup.mechanisms.iter().try_for_each(mechanism)?;
+    for fault in &checkup.known_faults {
+        let breaks: Vec<&str> = fault.breaks.iter().map(|one| one.name()).collect();
+        render::say(&format!(
+            "{BAD}known fault{BAD:#} {}: {} ({}); fixed in {}, unless your distribution has repaired \
+             it",
+            fault.name,
+            fault.says,
+            breaks.join(" "),
+            fault.fixed_in
+        ))?;
+    }
+    for erratum in &checkup.landlock_errata {
+        render::say(&format!("landlock {erratum}; a newer kernel has it repaired"))?;
+    }
+    verdict(checkup, tried)
+}
+
+/// Guarantees by mechanisms: what keeps what, and where that is missing.
+fn table(checkup: &Checkup) -> Result<(), render::Unsaid> {
+    let names: Vec<&str> = checkup.mechanisms.iter().map(|one| one.mechanism).collect();
+    render::say(&format!("{FAINT}{:<12} {:<9}  {}{FAINT:#}", "", "kept", names.join("  ")))?;
+    for Prospect { enforced, .. } in &checkup.guarantees {
+        let (name, kept) = (enforced.guarantee.name(), enforced.kept.name());
+        let cell = |one: &Diagnosis| {
+            format!("{:<width$}", cell(one, enforced.guarantee), width = one.mechanism.len())
+        };
+        let cells: Vec<String> = checkup.mechanisms.iter().map(cell).collect();
+        let line = format!("{name:<12} {kept:<9}  {}", cells.join("  "));
+        render::say(line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn cell(one: &Diagnosis, guarantee: Guarantee) -> &'static str {
+    match (one.keeps.contains(&guarantee), one.works) {
+        (false, _) => "",
+        (true, true) => "yes",
+        (true, false) => "MISSING",
+    }
+}
+
+fn mechanism(one: &Diagnosis) -> Result<(), render::Unsaid> {
     let (style, mark) = if one.works { (GOOD, "yes") } else { (BAD, "no ") };
-    let keeps: Vec<&str> = one.keeps.iter().map(|guarantee| guarantee.name()).collect();
-    let (mechanism, keeps, found) = (one.mechanism, keeps.join(" "), inert(&one.found));
-    render::say(&format!(
-        "{style}{mark}{style:#} {mechanism:<18} {found:<28} {FAINT}{keeps}{FAINT:#}"
-    ))?;
+    let (name, found, since) = (one.mechanism, inert(&one.found), one.since);
+    render::say(&format!("{style}{mark}{style:#} {name:<18} {found} {FAINT}({since}){FAINT:#}"))?;
     match &one.remedy {
         Some(remedy) => render::say(&format!("    remedy: {}", inert(remedy))),
         None => Ok(()),
     }
+}
+
+fn verdict(checkup: &Checkup, tried: &Report) -> Result<(), render::Unsaid> {
+    let short = checkup.guarantees.iter().filter(|one| !one.is_enough());
+    let short: Vec<&str> = short.map(|one| one.enforced.guarantee.name()).collect();
+    if short.is_empty() && tried.ok() {
+        return render::say(&format!("\n{GOOD}the shipped policy can be kept here{GOOD:#}"));
+    }
+    let why = if short.is_empty() { String::new() } else { format!(": {}", short.join(" ")) };
+    render::say(&format!("\n{BAD}the shipped policy cannot be kept here{BAD:#}{why}"))?;
+    if let Body::Failed(Failure { message, .. }) = &tried.body {
+        render::say(&format!("  {}", inert(message)))?;
+    }
+    Ok(())
 }

@@ -43,6 +43,22 @@ pub fn abi() -> Option<u32> {
     u32::try_from(version).ok()
 }
 
+/// Why there is no Landlock: no such system call, switched off (`EOPNOTSUPP`), or refused.
+pub(crate) fn missing() -> Option<rustix::io::Errno> {
+    // SAFETY: with the version flag the kernel wants a null attribute of size zero and reads no
+    // memory.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            ptr::null::<RulesetAttr>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    let error = io::Error::last_os_error();
+    (version < 0).then(|| rustix::io::Errno::from_io_error(&error)).flatten()
+}
+
 /// The corrections that this kernel's Landlock has, a bit each; none where it does not say (before
 /// ABI 7), or has no Landlock.
 pub(crate) fn errata() -> Option<u32> {

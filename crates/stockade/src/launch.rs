@@ -12,7 +12,7 @@ mod scratch;
 mod tree;
 mod watch;
 
-pub use doctor::{Diagnosis, diagnose};
+pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 pub use stockade_linux::{Warmth, Yard};

@@ -1,5 +1,6 @@
 //! `stockade doctor`.
 
+use crate::poorer::{Caller, Poorer, can_box};
 use crate::support::Project;
 
 #[test]
@@ -7,19 +8,76 @@ fn names_every_mechanism_and_a_remedy_for_each_that_is_not_there() {
     let told = Project::new().stockade(&["doctor", "--json"]);
     let found = told.json();
     let mechanisms = found["mechanisms"].as_array().unwrap();
-    for name in ["namespaces", "network-namespace", "new-root", "landlock", "seccomp"] {
+    for name in ["keeper", "namespaces", "network-namespace", "new-root", "landlock", "seccomp"] {
         assert!(mechanisms.iter().any(|one| one["mechanism"] == name), "{name}: {told:?}");
     }
     for one in mechanisms {
         assert!(one["works"] == true || one["remedy"].is_string(), "{one}");
-        assert!(!one["keeps"].as_array().unwrap().is_empty(), "{one}");
+        assert!(one["since"].is_string() && !one["keeps"].as_array().unwrap().is_empty(), "{one}");
     }
+    let guarantees = found["guarantees"].as_array().unwrap();
+    assert_eq!(guarantees.len(), 12);
+    assert!(guarantees.iter().all(|one| one["kept"].is_string() && one["by"].is_array()));
+    assert!(found["known_faults"].is_array() && found["landlock_errata"].is_array());
     assert_eq!(told.code, i32::from(found["ok"] != true));
+    assert_eq!(found["ok"], found["tried"]["ok"], "{found}");
+}
+
+/// What would be kept is what a run then says that it keeps.
+#[test]
+fn promises_what_a_run_keeps() {
+    let found = Project::new().stockade(&["doctor", "--json"]).json();
+    let Some(ran) = found["tried"]["enforcement"].as_array().filter(|lines| !lines.is_empty())
+    else {
+        return crate::support::skip("userns", "the shipped policy cannot be kept here");
+    };
+    for (promised, kept) in found["guarantees"].as_array().unwrap().iter().zip(ran) {
+        assert_eq!(promised["guarantee"], kept["guarantee"]);
+        assert_eq!(promised["kept"], kept["kept"], "{promised} {kept}");
+    }
 }
 
 #[test]
-fn tells_a_person_in_one_line_each() {
+fn tells_a_person_a_table_and_a_verdict() {
     let told = Project::new().stockade(&["doctor"]);
-    assert!(told.stdout.lines().any(|line| line.contains("landlock")), "{told:?}");
+    let table: Vec<&str> =
+        told.stdout.lines().skip_while(|line| !line.contains("  kept ")).take(13).collect();
+    assert!(table[0].contains("namespaces") && table[0].contains("landlock"), "{told:?}");
+    assert!(table[1].starts_with("writes") && table[12].starts_with("kernel"), "{told:?}");
+    assert!(told.stdout.contains("the shipped policy can"), "{told:?}");
     assert!(!told.stdout.contains('\u{1b}'), "{told:?}");
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_whether_the_shipped_policy_can_be_kept() {
+    if !can_box() {
+        return;
+    }
+    for caller in Caller::all() {
+        let poorer = Poorer::new(caller);
+        for (lacks, keeps_policy, broken) in [
+            ("", true, None),
+            ("landlock", true, Some("landlock")),
+            ("namespaces", false, Some("namespaces")),
+            ("mounts", false, Some("new-root")),
+            ("namespaces,landlock", false, Some("landlock")),
+            ("filters", false, Some("seccomp")),
+        ] {
+            let told = poorer.told("EPERM", lacks, &["doctor", "--json"]);
+            let found = told.json();
+            assert_eq!(found["ok"], keeps_policy, "{lacks}: {found}");
+            assert_eq!(told.code, i32::from(!keeps_policy), "{lacks}");
+            let form = match lacks {
+                "" | "landlock" => Some("namespaces"),
+                "namespaces" | "mounts" => Some("locks"),
+                _ => None,
+            };
+            assert_eq!(found["form"].as_str(), form, "{lacks}: {found}");
+            for one in found["mechanisms"].as_array().unwrap() {
+                let is_broken = broken == one["mechanism"].as_str();
+                assert!(!is_broken || one["works"] == false, "{lacks}: {one}");
+                assert!(one["works"] == true || one["remedy"].is_string(), "{lacks}: {one}");
+            }
+        }
+    }
 }

@@ -70,7 +70,7 @@ impl Caller {
     }
 
     /// All that this test can be: root can also be nobody.
-    fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         if is_root() { vec![Self::Oneself, Self::Nobody] } else { vec![Self::Oneself] }
     }
 }

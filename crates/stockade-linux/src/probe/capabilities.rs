@@ -12,7 +12,7 @@ use crate::keeper::step::Step;
 use crate::landlock;
 use crate::mounts::{Mount, ProcView};
 use crate::rlimits::Rlimits;
-use crate::start::{At, Spec, StartError, Stdin, start_jailed};
+use crate::start::{At, Spec, StartError, Stdin, start, start_jailed};
 
 /// What of a box this machine can make for this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ use crate::start::{At, Spec, StartError, Stdin, start_jailed};
 pub struct Capabilities {
     /// The kernel's release, as `uname` gives it.
     pub kernel: String,
+    /// The keeper, without which nothing is started; or the step that failed.
+    pub keeper: Result<(), StartError>,
     /// A user namespace with mounts, processes, IPC, host name and cgroups of its own, as the
     /// identity of a caller is mapped; or the step that failed.
     pub namespaces: Result<(), StartError>,
@@ -29,6 +31,8 @@ pub struct Capabilities {
     pub root: Result<(), StartError>,
     /// Landlock's ABI, if there is one.
     pub landlock_abi: Option<u32>,
+    /// Why there is no Landlock.
+    pub landlock_missing: Option<Errno>,
     /// Landlock's corrections, a bit each, where the kernel tells.
     pub landlock_errata: Option<u32>,
     /// Filters of system calls that kill and that refuse.
@@ -42,21 +46,22 @@ pub fn capabilities() -> Capabilities {
     let proc = Mount::Proc { target: c"/proc".to_owned(), view: ProcView::ProcessesOnly };
     Capabilities {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        keeper: try_keeper(),
         namespaces: try_box(Network::Host, None),
         network: try_box(Network::None, None),
         root: try_box(Network::Host, Some(vec![proc])),
         landlock_abi: landlock::abi(),
+        landlock_missing: landlock::missing(),
         landlock_errata: landlock::errata(),
         filter: try_filter(),
         cgroups: try_cgroups(),
     }
 }
 
-/// Makes a box for a program that it does not have: if that is all that is wrong, it was made.
-fn try_box(network: Network, root: Option<Vec<Mount>>) -> Result<(), StartError> {
-    const NO_PROGRAM: &CStr = c"/stockade-has-no-such-program";
+/// What cannot be executed: a folder.
+fn no_program() -> Result<Spec, StartError> {
     let open = || File::open("/").map(OwnedFd::from).at(Step::PrepareBox);
-    let spec = Spec {
+    Ok(Spec {
         program: open()?,
         script: None,
         argv: Vec::new(),
@@ -66,7 +71,22 @@ fn try_box(network: Network, root: Option<Vec<Mount>>) -> Result<(), StartError>
         rlimits: Rlimits::default(),
         processes_max: None,
         signal_scope: None,
-    };
+    })
+}
+
+/// Lets a keeper start what is no program: if that is all that is wrong, it works.
+fn try_keeper() -> Result<(), StartError> {
+    match start(no_program()?) {
+        Err(StartError { step: Step::Execute, .. }) => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Err(StartError { step: Step::Execute, errno: Errno::EXIST }),
+    }
+}
+
+/// Makes a box for a program that it does not have: if that is all that is wrong, it was made.
+fn try_box(network: Network, root: Option<Vec<Mount>>) -> Result<(), StartError> {
+    const NO_PROGRAM: &CStr = c"/stockade-has-no-such-program";
+    let spec = no_program()?;
     let mut jail = Jail::new(NO_PROGRAM, c"/");
     jail.network = network;
     jail.root = root;

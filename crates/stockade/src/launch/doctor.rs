@@ -1,117 +1,129 @@
 //! What this machine can keep, found out by trying, with a remedy for each gap.
 
+mod kernels;
+mod mechanisms;
+
+use std::path::Path;
+
 use serde::Serialize;
-use stockade_linux::{Capabilities, CgroupVersion, Controller, Errno, StartError};
 
-use super::remedy;
-use crate::guarantee::Guarantee;
-use crate::outcome::chain;
+pub use self::kernels::KnownFault;
+pub use self::mechanisms::Diagnosis;
+use super::machine::probe;
+use crate::confine::{Confinement, Files};
+use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::policy::Policy;
+use crate::tier::{Description, jail, locks};
 
-/// One mechanism on this machine.
+/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Diagnosis {
-    /// The mechanism.
-    pub mechanism: &'static str,
-    /// What it keeps.
-    pub keeps: Vec<Guarantee>,
-    /// Whether it is there.
-    pub works: bool,
-    /// What was found.
-    pub found: String,
-    /// What to do about a gap.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
+#[non_exhaustive]
+pub struct Checkup {
+    /// Whether all that the shipped policy requires can be kept here.
+    pub ok: bool,
+    /// The kernel's release.
+    pub kernel: String,
+    /// How the jail is made here, if it can be made.
+    pub form: Option<Form>,
+    /// Every mechanism that the tiers of this version use.
+    pub mechanisms: Vec<Diagnosis>,
+    /// What the shipped policy would keep here.
+    pub guarantees: Vec<Prospect>,
+    /// What this kernel is known to do wrong, by its number.
+    pub known_faults: Vec<KnownFault>,
+    /// Landlock's own faults that this kernel has not repaired.
+    pub landlock_errata: Vec<String>,
 }
 
-/// Tries every mechanism that the tiers of this version use.
-pub fn diagnose() -> Vec<Diagnosis> {
+/// A form of the jail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// A box of namespaces.
+    Namespaces,
+    /// Landlock and the filter of system calls alone.
+    Locks,
+}
+
+/// One guarantee, as it would be kept here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Prospect {
+    /// How it would be kept, and by what.
+    #[serde(flatten)]
+    pub enforced: Enforced,
+    /// How well the shipped policy requires it.
+    pub required: Option<Kept>,
+}
+
+impl Prospect {
+    /// Whether it would be kept as well as it is required.
+    pub fn is_enough(&self) -> bool {
+        self.required.is_none_or(|required| self.enforced.kept >= required)
+    }
+}
+
+/// Tries every mechanism that the tiers of this version use, and says what that makes of the
+/// shipped policy.
+pub fn diagnose() -> Checkup {
     let machine = stockade_linux::capabilities();
-    let mut all = vec![
-        namespaces(&machine),
-        boxed("network-namespace", &[Guarantee::Network], machine.network),
-        boxed(
-            "new-root",
-            &[Guarantee::Writes, Guarantee::Reads, Guarantee::Protected],
-            machine.root,
-        ),
-        landlock(machine.landlock_abi),
-        filter(machine.filter),
-    ];
-    all.extend(machine.cgroups.iter().map(|(controller, found)| cgroup(*controller, *found)));
-    all
+    let mechanisms = mechanisms::all(&machine);
+    let works = |name: &str| mechanisms.iter().any(|one| one.mechanism == name && one.works);
+    let has_basis = works("keeper") && works("seccomp");
+    let form =
+        if has_basis && works("namespaces") && works("network-namespace") && works("new-root") {
+            Some(Form::Namespaces)
+        } else {
+            (has_basis && works("landlock")).then_some(Form::Locks)
+        };
+    let limits_tree = works("cgroup-memory") && works("cgroup-tasks");
+    let guarantees = prospects(form, limits_tree);
+    Checkup {
+        ok: form.is_some() && guarantees.iter().all(Prospect::is_enough),
+        form,
+        guarantees,
+        known_faults: kernels::known_faults(&machine.kernel),
+        landlock_errata: kernels::landlock_errata(machine.landlock_abi, machine.landlock_errata),
+        kernel: machine.kernel,
+        mechanisms,
+    }
 }
 
-fn namespaces(machine: &Capabilities) -> Diagnosis {
-    let keeps = [Guarantee::Processes, Guarantee::Privileges, Guarantee::Environment];
-    boxed("namespaces", &keeps, machine.namespaces)
-}
-
-fn boxed(mechanism: &'static str, keeps: &[Guarantee], found: Result<(), StartError>) -> Diagnosis {
-    let (found, remedy) = match found {
-        Ok(()) => ("works".to_owned(), None),
-        Err(error) => (format!("could not {}", chain(&error)), Some(remedy::for_namespaces(error))),
+/// What the shipped policy would keep in this form of the jail.
+fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
+    let (policy, root) = (Policy::shipped(), Path::new("/project"));
+    let confinement = Confinement {
+        limits: policy.limits.clone(),
+        environment: Vec::new(),
+        require: policy.required(),
+        files: Files {
+            root: root.to_owned(),
+            write: vec![root.to_owned()],
+            read: Vec::new(),
+            toolchains: Vec::new(),
+            hide: Vec::new(),
+            protect: policy.files.protect.iter().map(|path| root.join(path)).collect(),
+        },
+        network: policy.network,
     };
-    Diagnosis { mechanism, keeps: keeps.to_vec(), works: remedy.is_none(), found, remedy }
-}
-
-fn landlock(abi: Option<u32>) -> Diagnosis {
-    let (works, found, remedy) = match abi {
-        Some(abi @ 6..) => (true, format!("ABI {abi}"), None),
-        Some(abi) => (
-            true,
-            format!("ABI {abi}: files, but neither signals nor abstract sockets"),
-            Some("Linux 6.12 or later has ABI 6".to_owned()),
-        ),
-        None => (
-            false,
-            "not there".to_owned(),
-            Some(
-                "a kernel with CONFIG_SECURITY_LANDLOCK, and landlock in its lsm= list".to_owned(),
-            ),
-        ),
+    let description = match form {
+        Some(Form::Namespaces) => Some(jail::describe(&confinement, probe())),
+        Some(Form::Locks) => locks::describe(&confinement, probe()),
+        None => None,
     };
-    let keeps =
-        vec![Guarantee::Writes, Guarantee::Reads, Guarantee::Processes, Guarantee::Environment];
-    Diagnosis { mechanism: "landlock", keeps, works, found, remedy }
-}
-
-fn filter(found: Result<(), Errno>) -> Diagnosis {
-    let keeps = vec![Guarantee::Privileges, Guarantee::Network];
-    let (found, remedy) = match found {
-        Ok(()) => ("works".to_owned(), None),
-        Err(errno) => (errno.to_string(), Some("a kernel with CONFIG_SECCOMP_FILTER".to_owned())),
+    let none = |guarantee| Enforced::none(guarantee, "the jail cannot be made here");
+    let enforcement = match description {
+        Some(Description { enforcement, .. }) => enforcement,
+        None => Guarantee::ALL.into_iter().map(none).collect(),
     };
-    Diagnosis { mechanism: "seccomp", keeps, works: remedy.is_none(), found, remedy }
-}
-
-fn cgroup(controller: Controller, found: Result<CgroupVersion, Errno>) -> Diagnosis {
-    let mechanism = match controller {
-        Controller::Memory => "cgroup-memory",
-        Controller::Tasks => "cgroup-tasks",
-        Controller::Cpu => "cgroup-cpu",
+    let prospect = |enforced: Enforced| {
+        let is_tree = enforced.guarantee == Guarantee::TreeLimits;
+        let required = confinement.require.get(&enforced.guarantee).copied();
+        let enforced = if is_tree && limits_tree && form.is_some() {
+            Enforced::full(Guarantee::TreeLimits, &["cgroup", "keeper-count"])
+        } else {
+            enforced
+        };
+        Prospect { enforced, required }
     };
-    let (found, remedy) = match found {
-        Ok(CgroupVersion::One) => ("version 1".to_owned(), None),
-        Ok(CgroupVersion::Two) => ("version 2".to_owned(), None),
-        Err(errno) => (errno.to_string(), Some(cgroup_remedy(errno))),
-    };
-    let works = remedy.is_none();
-    Diagnosis { mechanism, keeps: vec![Guarantee::TreeLimits], works, found, remedy }
-}
-
-/// The usual reasons why a cgroup cannot be made or limited.
-fn cgroup_remedy(errno: Errno) -> String {
-    let remedy = match errno {
-        Errno::BUSY => {
-            "its cgroup holds other processes too: run it in a scope of its own, systemd-run --user \
-             --scope stockade …"
-        }
-        Errno::NODEV => {
-            "this user's cgroup lacks the controller: Delegate=cpu memory pids in user@.service, or \
-             a kernel that has it"
-        }
-        Errno::ROFS => "the container's /sys/fs/cgroup is read-only: give it a writable one",
-        _ => "run it in a scope of your own: systemd-run --user --scope stockade …",
-    };
-    remedy.to_owned()
+    enforcement.into_iter().map(prospect).collect()
 }

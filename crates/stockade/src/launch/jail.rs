@@ -73,7 +73,7 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         }
         credit(&mut enforcement, seen);
     }
-    settle(&mut enforcement, ready.cgroup());
+    settle(&mut enforcement, ready.cgroup(), &confinement);
     cover::admit_weaknesses(&mut enforcement, &cover.present);
     require_kept(&enforcement, &confinement)?;
     let mut rlimits = rlimits(&confinement)?;

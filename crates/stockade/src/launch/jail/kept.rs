@@ -70,7 +70,11 @@ pub(super) fn incomplete(missing: &[Mechanism]) -> Failure {
 }
 
 /// Says what the cgroups keep, which only their making shows.
-pub(super) fn settle(enforcement: &mut [Enforced], cgroup: Option<&Cgroup>) {
+pub(super) fn settle(
+    enforcement: &mut [Enforced],
+    cgroup: Option<&Cgroup>,
+    confinement: &Confinement,
+) {
     let Some(line) = enforcement.iter_mut().find(|one| one.guarantee == Guarantee::TreeLimits)
     else {
         return;

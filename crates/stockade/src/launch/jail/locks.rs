@@ -38,7 +38,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
     let cover = cover::look(&confinement.files)?;
     granted.admit_exposed(&mut enforcement, &cover.present);
     let cgroup = Cgroup::create(tree_limits(&confinement.limits));
-    settle(&mut enforcement, Some(&cgroup));
+    settle(&mut enforcement, Some(&cgroup), &confinement);
     require_kept(&enforcement, &confinement)?;
     let makeable = cover.absent.into_iter().filter(|path| is_within(path, &granted.write));
     let absent = absent::watched(&makeable.collect::<Vec<_>>())?;
