@@ -135,3 +135,20 @@ fn nothing_is_left_running_or_lying_about() {
     let report = poorer.told("ENOSYS", "namespaces", &args).json();
     assert_eq!((&report["timed_out"], &report["exit_code"]), (&true.into(), &(-101).into()));
 }
+
+#[test]
+fn a_command_line_that_is_killed_takes_the_tree_with_it() {
+    if !can_box() {
+        return;
+    }
+    let poorer = Poorer::new(Caller::ordinary());
+    let marker = marker();
+    poorer.project.script("many.sh", "trap '' TERM HUP\nsetsid sleep $1 &\nsleep $1\n");
+    let args = ["run", "--policy", &lowered(), "--", "sh", "many.sh", &marker];
+    let mut child = poorer.command("EPERM", "namespaces", &args).spawn().unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    assert!(eventually(patience, || marked(&marker) >= 3), "never started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(eventually(std::time::Duration::from_secs(2), || marked(&marker) == 0));
+}

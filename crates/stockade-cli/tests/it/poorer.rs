@@ -104,8 +104,8 @@ impl Poorer {
         Self { project, caller, wrapped: &[] }
     }
 
-    /// What `stockade` says on a machine that lacks these, and so answers with this error.
-    pub(crate) fn told(&self, errno: &str, lacks: &str, args: &[&str]) -> Told {
+    /// `stockade` on a machine that lacks these, and so answers with this error.
+    pub(crate) fn command(&self, errno: &str, lacks: &str, args: &[&str]) -> Command {
         let binary = self.project.beside("stockade").display().to_string();
         let mut words = self.wrapped.to_vec();
         words.extend(self.caller.words());
@@ -123,13 +123,15 @@ impl Poorer {
             .env(LACKS, format!("{errno}:{lacks}"))
             .env(COMMAND, serde_json::to_string(&words).unwrap())
             .stdin(Stdio::null());
-        let mut told = Told::from(command.output().unwrap());
+        command
+    }
+
+    /// What it says there.
+    pub(crate) fn told(&self, errno: &str, lacks: &str, args: &[&str]) -> Told {
+        let mut told = Told::from(self.command(errno, lacks, args).output().unwrap());
         // The test harness speaks before it becomes stockade.
         let ours: Vec<&str> = told.stdout.lines().filter(|line| line.starts_with('{')).collect();
-        told.stdout = ours.join(
-            "
-",
-        );
+        told.stdout = ours.join("\n");
         told
     }
 

@@ -199,3 +199,32 @@ fn the_supervisors_environment_cannot_be_read_or_the_report_says_so() {
     let line = lines.iter().find(|line| line["guarantee"] == "environment").unwrap();
     assert!(!told.stdout.contains("hunter2") || line["kept"] != "full", "{report}");
 }
+
+/// What the kernel says of the program is what the report says of its box.
+#[test]
+fn the_default_box_has_no_privileges_and_says_so() {
+    let project = Project::new();
+    let args = ["run", "--profile", "contained", "--json", "--", "cat", "/proc/self/status"];
+    let report = project.stockade(&args).json();
+    if report["failure"]["message"].as_str().is_some_and(|why| why.contains("namespace")) {
+        return crate::support::skip("userns", "user namespaces are refused here");
+    }
+    assert_eq!((&report["ok"], &report["tier"]), (&true.into(), &"jail".into()), "{report}");
+    let status = report["stdout"].as_str().unwrap();
+    let field = |name: &str| {
+        let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+        fields.find(|(key, _)| *key == name).map(|(_, value)| value.trim().to_owned()).unwrap()
+    };
+    assert_eq!((field("NoNewPrivs"), field("Seccomp")), ("1".to_owned(), "2".to_owned()));
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        assert_eq!(field(set), "0000000000000000", "{set}");
+    }
+    assert!(!field("Uid").split_whitespace().any(|uid| uid == "0"), "{status}");
+    let lines = report["enforcement"].as_array().unwrap();
+    let line = lines.iter().find(|line| line["guarantee"] == "privileges").unwrap();
+    assert_eq!(line["kept"], "full", "{line}");
+    let by = line["by"].as_array().unwrap();
+    for mechanism in ["no-new-privileges", "no-capabilities", "seccomp", "user-namespace"] {
+        assert!(by.contains(&mechanism.into()), "{mechanism} in {line}");
+    }
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use stockade_linux::{
-    Attest, Cgroup, CgroupLimits, Jail, Network, Spec, Status, start, start_jailed,
+    Attest, Cgroup, CgroupLimits, Jail, Network, Running, Spec, Status, start, start_jailed,
 };
 
 use crate::support::{Mark, bare, shell, spec, text};
@@ -38,7 +38,10 @@ fn plays_a_role_when_asked() {
         Ok("comet") => comet(),
         Ok("thread-children") => thread_children(),
         Ok("supervisor") => supervisor(),
-        Ok("forking-supervisor") => forking_supervisor(),
+        Ok("forking-supervisor") => forking_supervisor(|spec| start(spec).unwrap()),
+        Ok("forking-box-supervisor") => {
+            forking_supervisor(|spec| start_jailed(spec, crate::boxes::closed("/bin/sh")).unwrap());
+        }
         Ok("costs") => costs(),
         Ok("descriptors") => descriptors(),
         Ok("keeper-image") => keeper_image(),
@@ -201,11 +204,11 @@ fn box_costs() {
 }
 
 /// Holds a program, and has a copy of itself that holds the same descriptors.
-fn forking_supervisor() {
+fn forking_supervisor(start: impl FnOnce(Spec) -> Running) {
     let mark = env::var("STOCKADE_TEST_TREE").unwrap();
     let mut spec = shell("sleep 1000");
     spec.env.push(text(&mark));
-    let run = start(spec).unwrap();
+    let run = start(spec);
     // SAFETY: the child only sleeps, which is allowed after a fork in a threaded process.
     match unsafe { libc::fork() } {
         0 => loop {

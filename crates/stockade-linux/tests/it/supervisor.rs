@@ -36,8 +36,17 @@ fn dies_with_its_supervisor(role: &str, processes: usize) {
 /// control socket behind; the keeper must not wait for those to close.
 #[test]
 fn a_forked_copy_of_the_supervisor_does_not_keep_its_tree_alive() {
+    dies_though_a_copy_lives("forking-supervisor");
+}
+
+#[test]
+fn a_forked_copy_of_the_supervisor_does_not_keep_its_box_alive() {
+    dies_though_a_copy_lives("forking-box-supervisor");
+}
+
+fn dies_though_a_copy_lives(role: &str) {
     let mark = Mark::new();
-    let mut supervisor = roles::command("forking-supervisor")
+    let mut supervisor = roles::command(role)
         .env("STOCKADE_TEST_TREE", mark.text())
         .stdout(Stdio::piped())
         .spawn()

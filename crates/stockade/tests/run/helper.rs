@@ -92,6 +92,10 @@ impl Started {
         self.child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -119,7 +123,8 @@ fn plays_the_part_that_it_was_started_for() {
     let argv: Vec<String> = serde_json::from_str(&std::env::var(ARGV).unwrap()).unwrap();
     let argv: Vec<String> = argv.into_iter().map(|word| word.replace("{pid}", &pid)).collect();
     let answer = match part.to_str().unwrap() {
-        "run" => run(&folder, &argv),
+        "run" => run(&folder, unboxed(), &argv),
+        "run-boxed" => run(&folder, Policy::shipped(), &argv),
         "control" => control(&folder, &argv),
         "crowd" => crowd(&folder, &argv),
         "flood" => flood(&folder, &argv),
@@ -135,8 +140,8 @@ fn open(folder: &Path, policy: Policy) -> Stockade {
     Stockade::open(&folder.join("work"), policy, &folder.join("journal.jsonl")).unwrap()
 }
 
-fn run(folder: &Path, argv: &[String]) -> Value {
-    let stockade = open(folder, unboxed());
+fn run(folder: &Path, policy: Policy, argv: &[String]) -> Value {
+    let stockade = open(folder, policy);
     report_json(&stockade.run(ToolCall::exec(argv.iter().cloned())))
 }
 

@@ -6,6 +6,7 @@
 #![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start themselves, and control halves")]
 
+mod abandoned;
 mod cost;
 mod disk;
 mod environment;
@@ -16,6 +17,7 @@ mod jail;
 mod journal;
 mod limits;
 mod output;
+mod promises;
 mod report;
 mod scratch;
 mod stdin;
