@@ -292,7 +292,7 @@ fn without_cgroups_limits_of_the_tree_are_partial_or_a_failure() {
         if !is_root() && level == "full" {
             return skip("no-cgroups", "this user has cgroups of its own");
         }
-        assert_eq!((level, by), ("partial", vec!["rlimits", "keeper-count"]));
+        assert_eq!((level, by), ("partial", vec!["rlimits", "keeper-count", "sampling"]));
         let policy = poorer.project.beside("policy.toml");
         std::fs::write(&policy, "box.require = ['tier', 'tree_limits']\n").unwrap();
         std::fs::remove_file(poorer.project.path("mine")).unwrap();
