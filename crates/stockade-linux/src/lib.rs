@@ -40,13 +40,18 @@
 //!
 //! [`start_jailed`] does the same in a box, described by a [`Jail`]: namespaces, a root made of a
 //! list of [`Mount`]s, [`Landlock`] rules, a [`Filter`] of system calls and a [`Cgroup`]. The keeper
-//! stays outside; the box's first process, a copy of it, makes the box, forks the program and takes
-//! everything with it when it dies. `src/keeper/apply.rs` has the order on one screen.
+//! stays outside; the box's first process, a copy of it, makes the box, starts the program, reports,
+//! and takes everything with it when it dies. `src/keeper/apply.rs` has the order on one screen.
 //!
 //! ```text
-//!  host ──spawn──▶ keeper ──clone──▶ ┌ first process ──fork, exec──▶ program ──▶ … ┐
-//!    └──control socket──┘            └───────────────── box ───────────────────────┘
+//!  host ──spawn──▶ keeper ──clone──▶ ┌ first process ──▶ program ──▶ its children … ┐
+//!    ├──line──────────────────────────▶┘                   ▲      box               │
+//!    └──gate: what to execute──────────────────────────────┘────────────────────────┘
 //! ```
+//!
+//! A box is ready before its program is known, so a [`Yard`] can make boxes in advance: the first of
+//! a description is made, later ones are copied from a template, and some wait. `Yard::ready` gives
+//! one, looked at from outside, and [`Ready::run`] hands it a program.
 //!
 //! Whatever allocates or can fail for configuration is done in the host; in the box there are only
 //! system calls, each with a [`Step`] that a [`StartError`] names. [`start_jailed_if`] looks at the
