@@ -15,6 +15,7 @@ pub(crate) use permit::{Cleared, Prepared};
 pub use verdict::{Refusal, Verdict};
 
 use crate::call::ToolCall;
+use crate::confine::Confinement;
 use crate::inspect::{Landing, View};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError, preview};
@@ -42,7 +43,8 @@ impl Gate {
     /// verdict is a refusal.
     pub fn judge(&self, call: &ToolCall) -> Verdict {
         let Examined { examination, cleared, words, program } = self.examiner.examined(call);
-        let Examination { ruling, confinement, .. } = examination;
+        let Examination { ruling, mut confinement, .. } = examination;
+        self.protect_journal(&mut confinement);
         let entry = match self.record(call, &words, program.as_deref(), &ruling) {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
@@ -64,6 +66,16 @@ impl Gate {
 
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Where a call can write the folder of the journal, it cannot write the journal.
+    fn protect_journal(&self, confinement: &mut Confinement) {
+        let Ok(journal) = self.journal.path().canonicalize() else { return };
+        let files = &mut confinement.files;
+        let is_written = files.write.iter().any(|folder| journal.starts_with(folder));
+        if is_written && !files.protect.contains(&journal) {
+            files.protect.push(journal);
+        }
     }
 
     fn record(

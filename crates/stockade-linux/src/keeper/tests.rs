@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 
+use super::PROGRAM;
 use super::proclist::{NumberedEntries, Numbers, Path};
 use super::step::Step;
 use super::sys::{AT_FDCWD, nr};
@@ -150,4 +151,30 @@ fn processor_time_is_read_behind_the_name() {
     assert_eq!(super::tree::ticks_in(stat), Some(42));
     assert_eq!(super::tree::ticks_in(b"7 (a) Z 1"), None);
     assert_eq!(super::tree::ticks_in(b""), None);
+}
+
+/// Between a fork and an execution nothing may allocate. The keeper, and every process that it clones,
+/// is a program that has nothing to allocate with: no library, no loader, no heap of its own.
+#[test]
+fn the_keeper_cannot_allocate() {
+    const PT_DYNAMIC: u32 = 2;
+    const PT_INTERP: u32 = 3;
+    let word = |at: usize| u64::from_le_bytes(PROGRAM[at..at + 8].try_into().unwrap());
+    let half = |at: usize| u16::from_le_bytes(PROGRAM[at..at + 2].try_into().unwrap());
+    let (headers, size, count) = (word(32), half(54), half(56));
+    let kinds = (0..count).map(|number| {
+        let at = usize::try_from(headers).unwrap() + usize::from(number) * usize::from(size);
+        u32::from_le_bytes(PROGRAM[at..at + 4].try_into().unwrap())
+    });
+    let kinds: Vec<u32> = kinds.collect();
+    assert!(!kinds.is_empty());
+    assert!(!kinds.iter().any(|kind| [PT_DYNAMIC, PT_INTERP].contains(kind)), "{kinds:?}");
+    let source = include_str!("main.rs");
+    assert!(source.contains("#![no_std]"));
+    for text in ["extern crate alloc", "global_allocator", "extern crate std"] {
+        assert!(!source.contains(text), "{text}");
+    }
+    for library in [&b"malloc"[..], b"__rust_alloc", b"__libc_start_main"] {
+        assert!(!PROGRAM.windows(library.len()).any(|window| window == library));
+    }
 }

@@ -6,15 +6,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use stockade::Policy;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::limits::ByteCount;
 use stockade::policy::{FilesPolicy, Profile};
 use stockade::tier::Tier;
+use stockade::{Policy, Stockade};
 
 use crate::support::{
-    Project, eventually, exec, has, is_root, kept, marked, marker, policy, skip, text, unboxed,
-    within,
+    Project, eventually, exec, has, is_root, json, kept, marked, marker, policy, skip, text,
+    unboxed, within,
 };
 
 /// The shipped policy in the jail, with changes.
@@ -108,6 +108,24 @@ fn git_commits_while_its_hooks_and_configuration_cannot_be_changed() {
     let told = control(&project, "git status --porcelain --untracked-files=no\n");
     assert_eq!(told, "", "nothing of ours is left in the tree");
     assert!(control(&project, attack).contains("configured\nhooked\nmoved"));
+}
+
+#[test]
+fn a_journal_in_the_project_cannot_be_written_by_a_call() {
+    let Some(project) = project() else { return };
+    let journal = project.path("state/journal.jsonl");
+    fs::create_dir(project.path("state")).unwrap();
+    let attack = "echo '{}' >> state/journal.jsonl && echo added; mv state s && echo moved; true\n";
+    project.script("attack.sh", &format!("#!/bin/sh\n{attack}"));
+    let stockade = Stockade::open(&project.root(), jailed(|_| {}), &journal).unwrap();
+    for _ in 0..2 {
+        let report = json(&stockade.run(exec(&["./attack.sh"])));
+        assert_eq!((&report["ok"], text(&report, "stdout")), (&true.into(), ""), "{report}");
+    }
+    drop(stockade);
+    let lines = fs::read_to_string(&journal).unwrap();
+    assert!(lines.lines().count() >= 4 && !lines.contains("\n{}"), "{lines}");
+    assert_eq!(control(&project, attack), "added\nmoved\n");
 }
 
 #[test]
