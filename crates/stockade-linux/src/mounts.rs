@@ -217,7 +217,9 @@ pub(crate) fn pack<'a>(
         let number = first.saturating_add(packed.sources.len());
         let one = operation(mount, identity, number, blob)?;
         let may_make = if may_make(before, mount.target()) { op::MAY_MAKE } else { 0 };
-        packed.ops.push(Op { flags: one.flags | may_make, ..one });
+        let in_proc = matches!(nearest(before, mount.target()), Some(Mount::Proc { .. }));
+        let in_proc = if in_proc { op::IN_PROC } else { 0 };
+        packed.ops.push(Op { flags: one.flags | may_make | in_proc, ..one });
         if let Mount::Bind { source, .. } = mount {
             packed.sources.push(source.as_fd());
         }
@@ -232,6 +234,10 @@ pub(crate) fn pack_copy(mounts: &[Mount], blob: &mut Blob) -> io::Result<Option<
     let is_in_memory = |at: usize, mount: &Mount| {
         let before = mounts.get(..at).unwrap_or_default();
         matches!(nearest(before, mount.target()), Some(Mount::Memory { .. }))
+    };
+    let is_in_proc = |at: usize, mount: &Mount| {
+        let before = mounts.get(..at).unwrap_or_default();
+        matches!(nearest(before, mount.target()), Some(Mount::Proc { .. }))
     };
     let mut asides = 0;
     for (at, mount) in mounts.iter().enumerate() {
@@ -248,6 +254,10 @@ pub(crate) fn pack_copy(mounts: &[Mount], blob: &mut Blob) -> io::Result<Option<
             }
             Mount::Hide { .. } | Mount::Protect { .. } | Mount::Pin { .. } if in_memory => {
                 return Ok(None);
+            }
+            // The empty file that covers it is there from the template.
+            Mount::Hide { .. } if is_in_proc(at, mount) => {
+                ops.push(operation(mount, Identity::of_caller(), 0, blob)?);
             }
             Mount::Memory { .. } | Mount::Proc { view: ProcView::Whole, .. } => {
                 ops.push(operation(mount, Identity::of_caller(), 0, blob)?);

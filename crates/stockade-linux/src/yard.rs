@@ -8,6 +8,7 @@
 mod crew;
 mod mounts;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -29,6 +30,7 @@ pub struct Yard {
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
     keeper: Mutex<Option<JoinHandle<Result<Booting, StartError>>>>,
+    given: [AtomicU64; 3],
 }
 
 /// What a yard keeps for later calls.
@@ -75,7 +77,8 @@ impl Yard {
             Warmth::Warm { spares } => spares,
         };
         let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
-        Self { stock, warmth, crew: OnceLock::new(), keeper: Mutex::default() }
+        let (crew, keeper, given) = (OnceLock::new(), Mutex::default(), Default::default());
+        Self { stock, warmth, crew, keeper, given }
     }
 
     /// The same with another warmth, before any box was asked for.
@@ -119,7 +122,13 @@ impl Yard {
     /// A box of this description with these limits for all its processes, made or found waiting, and
     /// looked at from outside. [`Jail::cgroup`], [`Jail::program`], [`Jail::cwd`] and
     /// [`Jail::attest`] are not used.
-    pub fn ready(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+    pub fn ready(&self, jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+        let ready = self.find(jail, limits)?;
+        self.given_by(ready.origin()).fetch_add(1, Ordering::Relaxed);
+        Ok(ready)
+    }
+
+    fn find(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         jail.attest = Attest::BeforeExecution;
         let Some(crew) = self.crew() else { return self.make(&jail, limits) };
         let key = Key::of(&jail).at(Step::PrepareBox)?;
@@ -146,6 +155,20 @@ impl Yard {
             let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
             Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
         })
+    }
+
+    /// How many boxes were given that came to be in this way.
+    pub fn given(&self, origin: Origin) -> u64 {
+        self.given_by(origin).load(Ordering::Relaxed)
+    }
+
+    fn given_by(&self, origin: Origin) -> &AtomicU64 {
+        let [made, copied, waiting] = &self.given;
+        match origin {
+            Origin::Made => made,
+            Origin::Copied => copied,
+            Origin::Waiting => waiting,
+        }
     }
 
     /// How many boxes wait.

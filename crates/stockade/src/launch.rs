@@ -15,7 +15,7 @@ mod watch;
 pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
-pub use stockade_linux::{Warmth, Yard};
+pub use stockade_linux::{Origin, Warmth, Yard};
 
 use crate::outcome::{Failure, Outcome};
 use crate::plan::{Plan, not_in_this_version};

@@ -65,6 +65,11 @@ impl Stockade {
         Report::new(Asked::from(call), started.elapsed(), ruling, body)
     }
 
+    /// Where its boxes wait.
+    pub fn yard(&self) -> &Yard {
+        &self.yard
+    }
+
     /// The real path of the project root.
     pub fn root(&self) -> &Path {
         self.gate.examiner().root().path()

@@ -216,6 +216,8 @@ pub(crate) mod op {
     pub(crate) const DEEP: u32 = 1 << 1;
     /// The target may be made: it is not in a folder of the host.
     pub(crate) const MAY_MAKE: u32 = 1 << 2;
+    /// The target is in the box's `/proc`, which a copy makes anew.
+    pub(crate) const IN_PROC: u32 = 1 << 3;
 }
 
 // SAFETY: integers only, and the assertion below shows no padding.

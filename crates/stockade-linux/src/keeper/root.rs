@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::boxed::{Op, op};
+use super::boxed::{Op, op, option};
 use super::cell::Cell;
 use super::locks::CANARY;
 use super::mechanism::Mechanism;
@@ -89,7 +89,16 @@ fn apply_in_child(cell: &mut Cell, root: Fd, one: &Op) -> Result<(), Failed> {
         }
         op::HIDE if cell.leaves_out(Mechanism::HiddenPaths) => Ok(()),
         op::COVER if cell.leaves_out(Mechanism::ProtectedPaths) => Ok(()),
-        op::HIDE => hide_in_child(root, target).at(Step::HidePath),
+        op::HIDE => {
+            let (place, cover) = empty_cover_in_child(root, target).at(Step::HidePath)?;
+            if cell.has(option::TEMPLATE) && one.flags & op::IN_PROC != 0 {
+                // A copy mounts a `/proc` of its own, which the kernel allows only where the one that
+                // it sees is whole; and then covers that.
+                return Ok(());
+            }
+            let attributes = attr::RDONLY | attr::NOSUID | attr::NODEV | attr::NOEXEC;
+            mount_on(cover, place, attributes, Depth::One).at(Step::HidePath)
+        }
         op::COVER => cover_in_child(root, target, one).at(Step::ProtectPath),
         op::ASIDE => {
             let there = mounts::find(root, target).at(Step::TakeSource)?;
@@ -127,8 +136,8 @@ fn mount_new(kind: &CStr, step: Step, cell: &Cell, root: Fd, one: &Op) -> Result
     Ok(())
 }
 
-/// Covers what is at the path with an empty file or folder that cannot be written.
-fn hide_in_child(root: Fd, target: &CStr) -> sys::Result<()> {
+/// What is at the path, and an empty file or folder to cover it with.
+fn empty_cover_in_child(root: Fd, target: &CStr) -> sys::Result<(Fd, Fd)> {
     const EMPTY_FOLDER: &CStr = c".stockade-folder";
     const EMPTY_FILE: &CStr = c".stockade-file";
     let place = mounts::find(root, target)?;
@@ -140,8 +149,7 @@ fn hide_in_child(root: Fd, target: &CStr) -> sys::Result<()> {
         made.map(sys::close).or_else(unless_there)?;
         mounts::find(root, EMPTY_FILE)?
     };
-    let attributes = attr::RDONLY | attr::NOSUID | attr::NODEV | attr::NOEXEC;
-    mount_on(cover, place, attributes, Depth::One)
+    Ok((place, cover))
 }
 
 /// Mounts what is at the path on itself: a mount cannot be renamed or removed, and may have

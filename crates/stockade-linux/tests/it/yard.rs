@@ -124,6 +124,19 @@ fn a_copy_writes_its_project_and_nothing_that_is_covered() {
 }
 
 #[test]
+fn a_copy_hides_what_is_in_its_own_proc() {
+    let hiding = || {
+        let mut jail = closed("/bin/sh");
+        jail.root.as_mut().unwrap().push(Mount::Hide { target: c"/proc/version".to_owned() });
+        jail
+    };
+    let yard = warm(0);
+    let (_, out, err) =
+        run(prepared(&yard, hiding, Origin::Copied), shell("cat /proc/version"), "/");
+    assert_eq!((out.as_str(), err.as_str()), ("", ""));
+}
+
+#[test]
 fn boxes_of_one_template_share_no_memory_no_process_and_no_message() {
     let yard = warm(2);
     let write = "echo 1 > /tmp/x; echo 1 > /dev/shm/x; ipcmk -Q; sleep 1000";

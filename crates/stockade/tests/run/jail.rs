@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use stockade::guarantee::{Guarantee, Kept};
+use stockade::launch::{Origin, Warmth};
 use stockade::limits::ByteCount;
 use stockade::policy::{FilesPolicy, Profile};
 use stockade::tier::Tier;
@@ -108,6 +109,43 @@ fn git_commits_while_its_hooks_and_configuration_cannot_be_changed() {
     let told = control(&project, "git status --porcelain --untracked-files=no\n");
     assert_eq!(told, "", "nothing of ours is left in the tree");
     assert!(control(&project, attack).contains("configured\nhooked\nmoved"));
+}
+
+#[test]
+fn later_calls_find_a_box_that_was_made_in_advance() {
+    let Some(project) = project() else { return };
+    let stockade = project.open(jailed(|_| {}));
+    let waits = || {
+        let report = json(&stockade.run(exec(&["true"])));
+        assert_eq!(report["ok"], true, "{report}");
+        stockade.yard().given(Origin::Waiting) >= 5
+    };
+    assert!(eventually(Duration::from_secs(10), waits));
+    // The template takes a moment.
+    assert!(stockade.yard().given(Origin::Made) <= 3, "{:?}", stockade.yard());
+    let copied = project.open(jailed(|_| {})).with_warmth(Warmth::Warm { spares: 0 });
+    let copies = || copied.run(exec(&["true"])).ok() && copied.yard().given(Origin::Copied) >= 5;
+    assert!(eventually(Duration::from_secs(10), copies));
+}
+
+#[test]
+fn a_change_of_what_is_protected_gets_another_box() {
+    let Some(project) = project() else { return };
+    fs::create_dir(project.path(".git")).unwrap();
+    let stockade = project.open(jailed(|_| {}));
+    project.script("attack.sh", "#!/bin/sh\necho evil > .git/config; cat .git/config\n");
+    let run = |program: &str| json(&stockade.run(exec(&[program])));
+    assert!(eventually(Duration::from_secs(10), || run("true")["ok"] == true
+        && stockade.yard().waiting() > 0));
+    fs::write(project.path(".git/config"), "good\n").unwrap();
+    let report = run("./attack.sh");
+    assert_eq!(text(&report, "stdout"), "good\n", "{report}");
+    assert!(eventually(Duration::from_secs(10), || run("true")["ok"] == true
+        && stockade.yard().waiting() > 0));
+    fs::write(project.path("new"), "better\n").unwrap();
+    fs::rename(project.path("new"), project.path(".git/config")).unwrap();
+    let report = run("./attack.sh");
+    assert_eq!(text(&report, "stdout"), "better\n", "{report}");
 }
 
 #[test]
