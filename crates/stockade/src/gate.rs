@@ -7,6 +7,7 @@ mod toolchain;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use examine::Examined;
 pub use examine::{Examination, Examiner};
@@ -16,7 +17,7 @@ pub use verdict::{Refusal, Verdict};
 
 use crate::call::ToolCall;
 use crate::confine::Confinement;
-use crate::inspect::{Landing, View};
+use crate::inspect::{Landing, Root, View};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError, preview};
 use crate::knowledge::Knowledge;
@@ -31,12 +32,15 @@ use crate::policy::{By, Decision, Ruling};
 pub struct Gate {
     examiner: Examiner,
     journal: Journal,
+    /// The journal's real path.
+    journal_place: Option<PathBuf>,
 }
 
 impl Gate {
     /// A gate for one project.
     pub fn new(examiner: Examiner, journal: Journal) -> Self {
-        Self { examiner, journal }
+        let journal_place = place_of(journal.path());
+        Self { examiner, journal, journal_place }
     }
 
     /// Judges a call. What comes out is in the journal: where that cannot be written, the
@@ -70,11 +74,11 @@ impl Gate {
 
     /// Where a call can write the folder of the journal, it cannot write the journal.
     fn protect_journal(&self, confinement: &mut Confinement) {
-        let Ok(journal) = self.journal.path().canonicalize() else { return };
+        let Some(journal) = &self.journal_place else { return };
         let files = &mut confinement.files;
         let is_written = files.write.iter().any(|folder| journal.starts_with(folder));
-        if is_written && !files.protect.contains(&journal) {
-            files.protect.push(journal);
+        if is_written && !files.protect.contains(journal) {
+            files.protect.push(journal.clone());
         }
     }
 
@@ -111,6 +115,13 @@ impl Gate {
             source: ruling.source.clone(),
         }))
     }
+}
+
+/// The real path of a file in a folder that is there.
+fn place_of(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = Root::open(folder.unwrap_or(Path::new("."))).ok()?;
+    Some(folder.path().join(file.file_name()?))
 }
 
 /// The tool's name for the journal: a stranger's name may hold anything.
