@@ -123,9 +123,9 @@ fn later_calls_find_a_box_that_was_made_in_advance() {
     assert!(eventually(Duration::from_secs(10), waits));
     // The template takes a moment.
     assert!(stockade.yard().given(Origin::Made) <= 3, "{:?}", stockade.yard());
-    let copied = project.open(jailed(|_| {})).with_warmth(Warmth::Warm { spares: 0 });
-    let copies = || copied.run(exec(&["true"])).ok() && copied.yard().given(Origin::Copied) >= 5;
-    assert!(eventually(Duration::from_secs(10), copies));
+    let other = project.open(jailed(|_| {})).with_warmth(Warmth::Warm { spares: 0 });
+    let is_copied = || other.run(exec(&["true"])).ok() && other.yard().given(Origin::Copied) >= 5;
+    assert!(eventually(Duration::from_secs(10), is_copied));
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn a_protection_that_the_host_undoes_ends_the_box_and_is_said() {
     project.script("script.sh", attack);
     let stockade = project.open(jailed(|_| {}));
     let report = std::thread::scope(|scope| {
-        let run = scope.spawn(|| crate::support::json(&stockade.run(exec(&["sh", "script.sh"]))));
+        let run = scope.spawn(|| json(&stockade.run(exec(&["sh", "script.sh"]))));
         assert!(eventually(Duration::from_secs(5), || project.path("ready").exists()));
         // As git config does: another file takes the name of the protected one.
         fs::write(project.path("new"), "[core]\n").unwrap();
@@ -432,7 +432,7 @@ fn a_replaced_file_is_said_to_be_lost_however_quick_the_program_was() {
     project.script("script.sh", "touch ready; while [ ! -s .env ]; do :; done; cat .env\n");
     let stockade = project.open(jailed(|policy| policy.files.hide = vec![".env".into()]));
     let report = std::thread::scope(|scope| {
-        let run = scope.spawn(|| crate::support::json(&stockade.run(exec(&["sh", "script.sh"]))));
+        let run = scope.spawn(|| json(&stockade.run(exec(&["sh", "script.sh"]))));
         assert!(eventually(Duration::from_secs(5), || project.path("ready").exists()));
         fs::write(project.path("new"), "new\n").unwrap();
         fs::rename(project.path("new"), project.path(".env")).unwrap();

@@ -12,9 +12,13 @@ pub(crate) const ATTACK: Attack = Attack {
     number: 35,
     needs: &[Need::Kernel(libc::ENOTTY), Need::Kernel(libc::EOPNOTSUPP)],
     attempt: |aim| {
-        // FS_NODUMP_FL, which changes nothing that matters.
-        let flags = 0x40_u64;
+        // FS_NODUMP_FL, which changes nothing that matters; the others stay as they are.
+        const NO_DUMP: u64 = 0x40;
         let file = File::open(aim.shown("canary"))?;
+        let mut flags = 0_u64;
+        let at = std::ptr::from_mut(&mut flags).expose_provenance();
+        call(libc::SYS_ioctl, &[file.as_raw_fd() as usize, FS_IOC_GETFLAGS, at])?;
+        flags |= NO_DUMP;
         let args = [file.as_raw_fd() as usize, FS_IOC_SETFLAGS, address(&flags)];
         done(call(libc::SYS_ioctl, &args))
     },
@@ -25,4 +29,5 @@ pub(crate) const ATTACK: Attack = Attack {
 };
 
 /// From `linux/fs.h`.
+const FS_IOC_GETFLAGS: usize = 0x8008_6601;
 const FS_IOC_SETFLAGS: usize = 0x4008_6602;
