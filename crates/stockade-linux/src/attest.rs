@@ -1,7 +1,7 @@
 //! What can be seen of a box from outside, before its program is executed.
 //!
 //! The program's process waits at a gate with every lock on, so that nothing is read too early or
-//! too late. Landlock does not show in `/proc`: its word is that of the box's own test.
+//! too late. Landlock and the broker do not show in `/proc`: their word is that of the box's own tests.
 
 mod expect;
 mod look;
@@ -16,7 +16,7 @@ use crate::keeper::mechanism::Mechanism;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attested {
-    /// Asked for, and seen from outside; for Landlock, seen by the box's own test.
+    /// Asked for, and seen from outside; for Landlock and the broker, seen by the box's own tests.
     pub kept: Vec<Mechanism>,
     /// Asked for, and not there.
     pub missing: Vec<Mechanism>,
@@ -55,11 +55,21 @@ pub(crate) fn look_around(expected: &Expected, first: Pid) -> rustix::io::Result
     look::around(expected, first)
 }
 
-/// Looks at a program that waits. Landlock's word is that of the box's own test.
+/// What a box says of its own tests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tested {
+    /// Landlock refused to open a file.
+    pub(crate) landlock: bool,
+    /// The broker refused to make a name.
+    pub(crate) broker: bool,
+}
+
+/// Looks at a program that waits. The word of Landlock and of the broker is that of the box's own
+/// tests.
 pub(crate) fn look(
     expected: &Expected,
     around: Surroundings,
-    landlock: bool,
+    tested: Tested,
 ) -> rustix::io::Result<Attested> {
-    look::at(expected, around, landlock)
+    look::at(expected, around, tested)
 }

@@ -34,6 +34,11 @@ pub struct Jail {
     /// What the box shows, in the order in which it is made. Without it the box shows the host's
     /// files as they are.
     pub root: Option<Vec<Mount>>,
+    /// Absolute paths of the box that must not come to be, though the folders that would hold them
+    /// can be written. None of them may be there, and no link may be on the way to one. Who makes
+    /// names in such a box waits for its first process, which makes them. Needs namespaces, a root
+    /// with `/proc`, a filter, and Linux 5.19.
+    pub forbidden: Vec<CString>,
     /// A second lock on files, signals and abstract sockets.
     pub landlock: Option<Landlock>,
     /// The filter of system calls.
@@ -119,6 +124,7 @@ impl Jail {
             network: Network::None,
             host_name: c"box".to_owned(),
             root: None,
+            forbidden: Vec::new(),
             landlock: None,
             cgroup: None,
             filter: Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden }),
@@ -146,10 +152,15 @@ impl Jail {
 
     /// Whether what it asks for goes together.
     pub(crate) fn is_possible(&self) -> bool {
+        let has_broker = !self.forbidden.is_empty();
         match self.form {
-            Form::Namespaces => !self.identity.is_root_anywhere(),
+            Form::Namespaces => {
+                !self.identity.is_root_anywhere()
+                    && (!has_broker || (self.root.is_some() && self.filter.is_some()))
+            }
             Form::LocksOnly => {
-                self.root.is_none()
+                !has_broker
+                    && self.root.is_none()
                     && self.network == Network::Host
                     && self.nesting == Nesting::Allowed
             }

@@ -9,6 +9,8 @@ pub(crate) mod wire;
 #[cfg(any(test, clippy))]
 mod apply;
 #[cfg(any(test, clippy))]
+mod broker;
+#[cfg(any(test, clippy))]
 mod cell;
 #[cfg(any(test, clippy))]
 mod cgroups;

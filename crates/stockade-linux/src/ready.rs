@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::attest::{self, Attested, Expected, Surroundings};
+use crate::attest::{self, Attested, Expected, Surroundings, Tested};
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
 use crate::jail::pack::{Fittings, Sheet};
@@ -107,12 +107,15 @@ impl Ready {
             Attest::BeforeExecution => pid.map(|pid| attest::look_around(&expected, pid)),
             Attest::No => None,
         };
-        let landlock = match gate.hear_as(Failure::default(), Patience::Endless) {
-            Ok(Heard::Message(said, _)) => match said.step {
-                gate::READY => false,
-                gate::READY_LANDLOCKED => true,
-                _ => return Err(failed(said.step, said.errno)),
-            },
+        let tested = match gate.hear_as(Failure::default(), Patience::Endless) {
+            Ok(Heard::Message(said, _)) => {
+                let landlock = match said.step {
+                    gate::READY => false,
+                    gate::READY_LANDLOCKED => true,
+                    _ => return Err(failed(said.step, said.errno)),
+                };
+                Tested { landlock, broker: said.errno == gate::BROKER_REFUSES }
+            }
             // The first process tells what went wrong before.
             Ok(Heard::Closed) => return Err(hear_failure(&line, Step::HearFirst)),
             Ok(Heard::Nothing) => {
@@ -121,7 +124,7 @@ impl Ready {
             Err(errno) => return Err(StartError { step: Step::HearFirst, errno }),
         };
         let pid = pid.ok_or(StartError { step: Step::HearFirst, errno: Errno::SRCH })?;
-        let look = |around: Surroundings| attest::look(&expected, around, landlock);
+        let look = |around: Surroundings| attest::look(&expected, around, tested);
         let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest)?;
         Ok(Self {
             gate,

@@ -44,23 +44,35 @@ pub enum Tracing {
     Allowed,
 }
 
+/// Who makes names for the program: files, folders, links, sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The program itself.
+    Free,
+    /// The broker, which is told of every call that makes one.
+    Brokered,
+}
+
 impl Filter {
     /// The filter as an array of `sock_filter`, each in a word.
-    pub(crate) fn compile(self) -> Vec<u64> {
+    pub(crate) fn compile(self, names: Names) -> Vec<u64> {
         let mut calls: Vec<(u32, Outcome)> = table::refused(self.tracing).collect();
         calls.extend([
             (number(libc::SYS_clone), Outcome::Check(Check::Clone)),
             (number(libc::SYS_unshare), Outcome::Check(Check::Unshare)),
             (number(libc::SYS_socket), Outcome::Check(Check::Socket(self.sockets))),
             (number(libc::SYS_socketpair), Outcome::Check(Check::SocketPair(self.sockets))),
-            (number(libc::SYS_ioctl), Outcome::Check(Check::Ioctl)),
+            (number(libc::SYS_ioctl), Outcome::Check(Check::Ioctl(names))),
             (number(libc::SYS_fcntl), Outcome::Check(Check::Fcntl)),
             (number(libc::SYS_fallocate), Outcome::Check(Check::Allocation)),
             (number(libc::SYS_seccomp), Outcome::Check(Check::Seccomp)),
             (number(libc::SYS_personality), Outcome::Check(Check::Personality)),
         ]);
         calls.extend(table::of_processes());
-        calls.extend(table::with_modes());
+        calls.extend(match names {
+            Names::Free => table::with_modes().collect(),
+            Names::Brokered => table::brokered(),
+        });
         program::compile(calls)
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
-use crate::attest::{self, Attested, Expected};
+use crate::attest::{self, Attested, Expected, Tested};
 use crate::control::{Heard, Line, Patience};
 use crate::jail::pack::{self, Fittings};
 use crate::jail::{Attest, Form, Jail};
@@ -265,9 +265,9 @@ fn attest(
         Heard::Message(said, _) => said,
         Heard::Nothing | Heard::Closed => return Ok(None),
     };
-    let landlock = said.step == gate::READY_LANDLOCKED;
+    let tested = Tested { landlock: said.step == gate::READY_LANDLOCKED, broker: false };
     let around = attest::look_around(expected, program).at(Step::Attest)?;
-    let attested = attest::look(expected, around, landlock).at(Step::Attest)?;
+    let attested = attest::look(expected, around, tested).at(Step::Attest)?;
     if !judge(&attested) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }

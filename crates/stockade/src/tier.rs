@@ -151,6 +151,8 @@ pub enum Step {
     AllowReading(PathBuf),
     /// Refuse sockets, but for connected pairs.
     NoSockets,
+    /// Make every name for the program, but protected and hidden ones that are not there.
+    Broker,
     /// Limit memory and tasks of the whole tree, where there are cgroups.
     Cgroup,
     /// Give up every capability.
@@ -211,6 +213,9 @@ impl fmt::Display for Step {
             Self::AllowWriting(path) => write!(f, "let it write {path:?}"),
             Self::AllowReading(path) => write!(f, "let it read {path:?}"),
             Self::NoSockets => f.write_str("refuse sockets, but for connected pairs (seccomp)"),
+            Self::Broker => {
+                f.write_str("make every new name for it, but protected and hidden ones (broker)")
+            }
             Self::Cgroup => f.write_str("limit the whole tree by cgroups, where there are any"),
             Self::DropCapabilities => f.write_str("drop every capability"),
             Self::Landlock => f.write_str("lock files, signals and abstract sockets (Landlock)"),

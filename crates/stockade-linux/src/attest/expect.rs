@@ -61,6 +61,7 @@ impl Expected {
             (Mechanism::NoNewPrivileges, true),
             (Mechanism::Landlock, jail.landlock.is_some()),
             (Mechanism::Filter, jail.filter.is_some()),
+            (Mechanism::Broker, !jail.forbidden.is_empty()),
         ];
         let asked = asked.into_iter().filter(|(_, asked)| *asked);
         expected.asked = asked.map(|(mechanism, _)| mechanism).collect();

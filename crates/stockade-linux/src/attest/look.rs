@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::expect::Expected;
-use super::{Attested, SeenMount};
+use super::{Attested, SeenMount, Tested};
 use crate::keeper::mechanism::Mechanism;
 
 /// What is around a program from the moment that its process is there.
@@ -63,7 +63,7 @@ fn own_namespaces(process: &str, asked: &[Mechanism]) -> Vec<Mechanism> {
 pub(super) fn at(
     expected: &Expected,
     around: Surroundings,
-    landlock: bool,
+    tested: Tested,
 ) -> rustix::io::Result<Attested> {
     let Surroundings { process, namespaces, mounts, cgroups } = around;
     let status = Status::parse(&read(&format!("{process}/status"))?).ok_or(Errno::PROTO)?;
@@ -79,7 +79,7 @@ pub(super) fn at(
         let sees = if NAMESPACES.iter().any(|(namespace, _)| namespace == mechanism) {
             Some(namespaces.contains(mechanism))
         } else {
-            sees(*mechanism, expected, &attested, &status, landlock)
+            sees(*mechanism, expected, &attested, &status, tested)
         };
         let list = match sees {
             Some(true) => &mut attested.kept,
@@ -138,7 +138,7 @@ fn sees(
     expected: &Expected,
     attested: &Attested,
     status: &Status,
-    landlock: bool,
+    tested: Tested,
 ) -> Option<bool> {
     Some(match mechanism {
         Mechanism::OtherUser => status.uid == expected.uid && status.uid != 0,
@@ -155,7 +155,8 @@ fn sees(
             .cgroups
             .iter()
             .all(|name| attested.cgroups.iter().any(|line| line.rsplit('/').next() == Some(name))),
-        Mechanism::Landlock if expected.tests_landlock => landlock,
+        Mechanism::Landlock if expected.tests_landlock => tested.landlock,
+        Mechanism::Broker => tested.broker,
         Mechanism::Landlock
         | Mechanism::NoNesting
         | Mechanism::MountFlags

@@ -12,11 +12,12 @@ use super::Sabotage;
 use super::{Form, Jail, Nesting, Network};
 use crate::blob::Blob;
 use crate::cgroup::Cgroup;
-use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Plan, Rule, new, option};
+use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Name, Plan, Rule, new, option};
 use crate::keeper::wire::UNLIMITED;
 use crate::landlock::{self, Landlock};
 use crate::mounts;
 use crate::request::sealed;
+use crate::seccomp::Names;
 
 /// What is the same for every box of a description: a plan, a memory file, and folders of the host.
 #[derive(Debug)]
@@ -223,10 +224,15 @@ fn pack_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {
         plan.rule_count = length(&rules);
     }
     if let Some(filter) = jail.filter {
-        let instructions = filter.compile();
+        let names = if jail.forbidden.is_empty() { Names::Free } else { Names::Brokered };
+        let instructions = filter.compile(names);
         plan.filter = blob.array(&instructions);
         plan.filter_count = length(&instructions);
     }
+    let forbidden: Vec<_> =
+        jail.forbidden.iter().map(|path| Name { path: blob.text(path) }).collect();
+    plan.forbidden = blob.array(&forbidden);
+    plan.forbidden_count = length(&forbidden);
     Ok(())
 }
 

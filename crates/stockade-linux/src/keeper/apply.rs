@@ -85,7 +85,7 @@ pub(crate) fn lock_alone_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Fai
 }
 
 /// Puts every lock on.
-fn lock_in_child(cell: &Cell) -> Result<locks::Seen, Failed> {
+fn lock_in_child(cell: &Cell) -> Result<locks::Tested, Failed> {
     if cell.leaves_out(Mechanism::NoCapabilities) {
         sys::locks::hand_on_capabilities().at(Step::DropCapabilities)?;
     } else {
@@ -94,10 +94,8 @@ fn lock_in_child(cell: &Cell) -> Result<locks::Seen, Failed> {
     if !cell.leaves_out(Mechanism::NoNewPrivileges) {
         locks::refuse_privileges_in_child()?;
     }
-    let seen = locks::restrict_files_in_child(cell)?;
+    let landlock = locks::restrict_files_in_child(cell)?;
     // Last, because it refuses some of what was done above.
-    if !cell.leaves_out(Mechanism::Filter) {
-        locks::filter_calls_in_child(cell).at(Step::FilterCalls)?;
-    }
-    Ok(seen)
+    let broker = locks::filter_calls_in_child(cell)?;
+    Ok(locks::Tested { landlock, broker })
 }

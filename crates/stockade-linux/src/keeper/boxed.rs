@@ -70,6 +70,10 @@ pub(crate) struct Plan {
     pub(crate) filter: u64,
     /// How many they are; zero for no filter.
     pub(crate) filter_count: u64,
+    /// The array of names that must not be made.
+    pub(crate) forbidden: u64,
+    /// How many they are; zero for no broker.
+    pub(crate) forbidden_count: u64,
     /// The number of the first descriptor of a file that enters a cgroup; that of version 2 first.
     pub(crate) entrances: u32,
     /// How many of those files there are.
@@ -113,6 +117,8 @@ pub(crate) mod gate {
     pub(crate) const READY_LANDLOCKED: u32 = u32::MAX - 1;
     /// The host's leave to execute, without a box.
     pub(crate) const GO: u32 = u32::MAX - 2;
+    /// In the place of an error: the broker kept it from making a name, as it should.
+    pub(crate) const BROKER_REFUSES: i32 = 1;
 }
 
 impl Plan {
@@ -136,6 +142,8 @@ impl Plan {
             rule_count: 0,
             filter: 0,
             filter_count: 0,
+            forbidden: 0,
+            forbidden_count: 0,
             entrances: NONE,
             entrance_count: 0,
             unified: NONE,
@@ -158,6 +166,14 @@ pub(crate) struct Rule {
     pub(crate) path: u64,
     /// The rights.
     pub(crate) rights: u64,
+}
+
+/// A name that must not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Name {
+    /// The path in the box.
+    pub(crate) path: u64,
 }
 
 /// One operation that fills the root of a box.
@@ -228,6 +244,9 @@ unsafe impl Plain for Op {}
 // SAFETY: two words.
 unsafe impl Plain for Rule {}
 
+// SAFETY: one word.
+unsafe impl Plain for Name {}
+
 const _: () = assert!(size_of::<Rule>() == 16);
-const _: () = assert!(size_of::<Plan>() == 14 * 4 + 13 * 8);
+const _: () = assert!(size_of::<Plan>() == 14 * 4 + 15 * 8);
 const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

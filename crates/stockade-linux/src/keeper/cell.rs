@@ -21,6 +21,8 @@ use super::wire::Plain;
 pub(crate) struct Cell {
     /// The plan's fixed part.
     pub(crate) plan: Plan,
+    /// Where the program's process sends its listener to the broker; negative without one.
+    pub(crate) desk: Fd,
     data: &'static [u8],
     fds: [Fd; DESCRIPTORS_MAX],
     aside: [Fd; ASIDE_MAX],
@@ -60,7 +62,7 @@ impl Cell {
         if data.last() != Some(&0) {
             return Err(Errno::BADMSG);
         }
-        Ok(Self { plan, data, fds: *fds, aside: [-1; ASIDE_MAX] })
+        Ok(Self { plan, desk: -1, data, fds: *fds, aside: [-1; ASIDE_MAX] })
     }
 
     /// The descriptor with this number in the message.
@@ -102,6 +104,11 @@ impl Cell {
     /// Whether the box has namespaces, and so a first process; without them it is locks only.
     pub(crate) const fn has_namespaces(&self) -> bool {
         self.plan.namespaces != 0
+    }
+
+    /// Whether the box has names that must not be made, and so a broker.
+    pub(crate) const fn has_broker(&self) -> bool {
+        self.plan.forbidden_count != 0
     }
 
     /// Whether a test wants this mechanism left out.

@@ -5,6 +5,7 @@
 
 use super::apply;
 use super::boxed::{op, option};
+use super::broker::{self, Broker};
 use super::cell::Cell;
 use super::counter::Counter;
 use super::mechanism::Mechanism;
@@ -24,7 +25,7 @@ pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
     let failed = match make_box(cell) {
         Ok(()) if cell.has(option::TEMPLATE) => template::serve(cell, line),
         Ok(()) => match start_program(cell, line) {
-            Ok(first) => Life::of(line, first).until_the_end(),
+            Ok(first) => Life::of(line, cell, first).until_the_end(),
             Err(failed) => failed,
         },
         Err(failed) => failed,
@@ -56,16 +57,21 @@ pub(crate) fn announce(line: Fd, first: Pid) -> sys::Result<()> {
 struct First {
     program: Pid,
     proc: Fd,
+    desk: Fd,
     counter: Counter,
     is_alone: bool,
 }
 
-fn start_program(cell: &Cell, line: Fd) -> Result<First, Failed> {
+fn start_program(cell: &mut Cell, line: Fd) -> Result<First, Failed> {
     let counter = Counter::new(cell.plan.processes_max)?;
     let proc = list_processes(cell).at(Step::ListProcesses)?;
-    let program = sharing::start(cell, line)?;
+    let desk = broker::open_desk_in_child(cell)?;
+    let program = match desk {
+        0.. => broker::fork_program(cell, line)?,
+        _ => sharing::start(cell, line)?,
+    };
     let is_alone = !cell.leaves_out(Mechanism::PidNamespace);
-    Ok(First { program, proc, counter, is_alone })
+    Ok(First { program, proc, desk, counter, is_alone })
 }
 
 /// The list of processes of the box; its own, if the box shows none and they are to be counted.
@@ -80,6 +86,8 @@ fn list_processes(cell: &Cell) -> sys::Result<Fd> {
 
 /// Where the list of processes is.
 const PROC: Fd = CONTROL + 1;
+/// Where the broker hears of its listener.
+const DESK: Fd = PROC + 1;
 
 /// `CAP_SYS_PTRACE`, without which a program could hide from being counted.
 const TO_SEE_ALL: u64 = 1 << 19;
@@ -88,6 +96,7 @@ const TO_SEE_ALL: u64 = 1 << 19;
 struct Life {
     children: Fd,
     proc: Fd,
+    broker: Option<&'static mut Broker>,
     program: Pid,
     counter: Counter,
     status: Option<i32>,
@@ -100,12 +109,13 @@ struct Life {
 }
 
 impl Life {
-    /// Holds nothing but the line, which becomes the lowest descriptor.
-    fn of(line: Fd, First { program, proc, counter, is_alone }: First) -> Self {
+    /// Holds nothing but the line, which becomes the lowest descriptor, and what a broker needs.
+    fn of(line: Fd, cell: &Cell, First { program, proc, desk, counter, is_alone }: First) -> Self {
         // From here on nothing can be told; what fails ends this process, and so the box.
         let kept = sys::move_to(line, CONTROL)
             .and_then(|()| if proc < 0 { Ok(()) } else { sys::move_to(proc, PROC) })
-            .and_then(|()| sys::close_from(PROC + 1, 0))
+            .and_then(|()| if desk < 0 { Ok(()) } else { sys::move_to(desk, DESK) })
+            .and_then(|()| sys::close_from(if desk < 0 { DESK } else { DESK + 1 }, 0))
             .and_then(|()| {
                 // Without a user namespace, as a test may have it, there is no such capability.
                 let seeing = sys::locks::set_capabilities(TO_SEE_ALL);
@@ -113,9 +123,14 @@ impl Life {
             });
         let Ok(children) = kept.and_then(|()| sys::child_signals()) else { sys::exit(126) };
         let proc = if proc < 0 { proc } else { PROC };
+        let broker = (desk >= 0).then(|| match Broker::new(cell, DESK) {
+            Ok(broker) => broker,
+            Err(failed) => tell(CONTROL, failed),
+        });
         Self {
             children,
             proc,
+            broker,
             program,
             counter,
             status: None,
@@ -129,13 +144,17 @@ impl Life {
     /// Waits for the program's end, for an order, or for a reason to end it; ends the box.
     fn until_the_end(mut self) -> ! {
         let cause = loop {
-            let mut fds = [Poll::input(CONTROL), Poll::input(self.children)];
+            let desk = self.broker.as_ref().map_or(-1, |broker| broker.desk());
+            let mut fds = [Poll::input(CONTROL), Poll::input(self.children), Poll::input(desk)];
             // Every signal is blocked, so polling fails for lack of kernel memory; or because somebody
             // took this process its descriptors, and then nobody rules the box.
             if sys::poll(&mut fds, self.time_left_ns()) == Err(Errno::INVAL) {
                 sys::exit(126);
             }
-            let [line, children] = fds.map(|fd| fd.revents != 0);
+            let [line, children, _] = fds.map(|fd| fd.revents != 0);
+            if let (Some(broker), [_, _, desk]) = (&mut self.broker, fds) {
+                broker.serve(desk.revents);
+            }
             if children && self.reap_until_program() {
                 break cause::EXITED;
             }
@@ -158,8 +177,11 @@ impl Life {
         sys::exit(i32::from(told.is_err()))
     }
 
+    /// How long nothing has to be done.
     fn time_left_ns(&self) -> Option<u64> {
-        if self.counts { self.counter.time_left_ns() } else { None }
+        let counter = if self.counts { self.counter.time_left_ns() } else { None };
+        let broker = self.broker.as_ref().and_then(|broker| broker.time_left_ns());
+        counter.into_iter().chain(broker).min()
     }
 
     /// Reaps what has ended, and says whether the program is among it.

@@ -3,16 +3,16 @@
 use super::boxed::gate;
 use super::cell::Cell;
 use super::job::Job;
-use super::locks::Seen;
+use super::locks::{Seen, Tested};
 use super::step::Step;
 use super::sys::{self, Errno, Fd, pr};
 use super::watch::{At, Failed};
 use super::wire::{Failure, Plain};
 
 /// In a box: tells the host that everything is in place, and waits for the program.
-pub(crate) fn await_job_in_child(cell: &Cell, seen: Seen) -> Result<Job, Failed> {
+pub(crate) fn await_job_in_child(cell: &Cell, tested: Tested) -> Result<Job, Failed> {
     let gate = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG).at(Step::AwaitRelease)?;
-    show_in_child(gate, seen).at(Step::AwaitRelease)?;
+    show_in_child(gate, tested).at(Step::AwaitRelease)?;
     Job::receive_at(gate)
 }
 
@@ -30,9 +30,9 @@ pub(crate) fn fail_in_child(cell: &Cell, Failed { step, errno }: Failed) -> ! {
 }
 
 /// Without a box: the same, and waits for leave.
-pub(crate) fn await_leave_in_child(cell: &Cell, seen: Seen) -> Result<(), Failed> {
+pub(crate) fn await_leave_in_child(cell: &Cell, tested: Tested) -> Result<(), Failed> {
     let Some(gate) = cell.fd(cell.plan.gate) else { return Ok(()) };
-    show_in_child(gate, seen).at(Step::AwaitRelease)?;
+    show_in_child(gate, tested).at(Step::AwaitRelease)?;
     let mut answer = Failure::default();
     let heard = match sys::read(gate, answer.bytes_mut()) {
         Ok(_) if answer.step == gate::GO => Ok(()),
@@ -42,15 +42,19 @@ pub(crate) fn await_leave_in_child(cell: &Cell, seen: Seen) -> Result<(), Failed
     heard.at(Step::AwaitRelease)
 }
 
-fn show_in_child(gate: Fd, seen: Seen) -> sys::Result<()> {
+fn show_in_child(gate: Fd, tested: Tested) -> sys::Result<()> {
     // The host may not look at the namespaces of a process that is not dumpable. This one has
     // nothing to hide, nothing else runs in the box, and execution would set it anyway.
     sys::prctl(pr::SET_DUMPABLE, 1)?;
-    let word = match seen {
+    let word = match tested.landlock {
         Seen::Refusing => gate::READY_LANDLOCKED,
         Seen::Nothing => gate::READY,
     };
-    say(gate, word, 0)
+    let broker = match tested.broker {
+        Seen::Refusing => gate::BROKER_REFUSES,
+        Seen::Nothing => 0,
+    };
+    say(gate, word, broker)
 }
 
 fn say(gate: Fd, word: u32, errno: i32) -> sys::Result<()> {

@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 
 use super::boxed::{Rule, option};
+use super::broker;
 use super::cell::Cell;
 use super::mechanism::Mechanism;
 use super::step::Step;
@@ -32,26 +33,46 @@ pub(crate) fn refuse_privileges_in_child() -> Result<(), Failed> {
     holds.at(Step::RefusePrivileges)
 }
 
-/// What was seen of Landlock.
+/// What was seen of the two mechanisms that do not show outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tested {
+    /// Of Landlock.
+    pub(crate) landlock: Seen,
+    /// Of the broker.
+    pub(crate) broker: Seen,
+}
+
+/// What was seen of a mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// It kept a file from being read that nothing else guards.
+    /// It refused what nothing else refuses in this way.
     Refusing,
     /// Nothing was tried, or nothing was refused.
     Nothing,
 }
 
-/// Enters the Landlock domain, and sees that it holds.
+/// Enters the Landlock domain. With a broker it is the first process that does, before it forks the
+/// program: what it makes for the program is made under the same rules, and Landlock lets a process
+/// look only at those of its own domain.
+pub(crate) fn enter_domain_in_child(cell: &Cell) -> Result<(), Failed> {
+    let ruleset = cell.fd(cell.plan.ruleset).filter(|_| !cell.leaves_out(Mechanism::Landlock));
+    let Some(ruleset) = ruleset else { return Ok(()) };
+    let rules = cell.array(cell.plan.rules, cell.plan.rule_count).at(Step::RestrictFiles)?;
+    for rule in rules {
+        allow(cell, ruleset, rule).at(Step::RestrictFiles)?;
+    }
+    sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)
+}
+
+/// Sees that Landlock holds, once the domain is entered.
 pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
-    let Some(ruleset) = cell.fd(cell.plan.ruleset) else { return Ok(Seen::Nothing) };
+    if cell.fd(cell.plan.ruleset).is_none() {
+        return Ok(Seen::Nothing);
+    }
     let parent = sys::getppid();
     let before = sys::kill(parent, 0);
-    if !cell.leaves_out(Mechanism::Landlock) {
-        let rules = cell.array(cell.plan.rules, cell.plan.rule_count).at(Step::RestrictFiles)?;
-        for rule in rules {
-            allow(cell, ruleset, rule).at(Step::RestrictFiles)?;
-        }
-        sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)?;
+    if !cell.has_broker() {
+        enter_domain_in_child(cell)?;
     }
     if cell.plan.base == 0 && !cell.has(option::COPY) {
         // Without a root of its own there is no such file. Where Landlock scopes signals, one that
@@ -82,10 +103,16 @@ fn allow(cell: &Cell, ruleset: Fd, rule: &Rule) -> sys::Result<()> {
     allowed
 }
 
-/// Filters system calls from here on.
-pub(crate) fn filter_calls_in_child(cell: &Cell) -> sys::Result<()> {
-    if cell.plan.filter_count == 0 {
-        return Ok(());
+/// Filters system calls from here on, and sees the broker at work if there is one.
+pub(crate) fn filter_calls_in_child(cell: &Cell) -> Result<Seen, Failed> {
+    if cell.plan.filter_count == 0 || cell.leaves_out(Mechanism::Filter) {
+        return Ok(Seen::Nothing);
     }
-    sys::locks::filter_calls(cell.array(cell.plan.filter, cell.plan.filter_count)?)
+    let filter = cell.array(cell.plan.filter, cell.plan.filter_count).at(Step::FilterCalls)?;
+    if cell.has_broker() {
+        let listener = sys::locks::filter_calls_and_listen(filter).at(Step::FilterCalls)?;
+        return broker::see_it_refuse_in_child(cell, listener);
+    }
+    sys::locks::filter_calls(filter).at(Step::FilterCalls)?;
+    Ok(Seen::Nothing)
 }

@@ -10,6 +10,7 @@
 
 mod apply;
 mod boxed;
+mod broker;
 mod cell;
 mod cgroups;
 mod child;
@@ -82,6 +83,13 @@ extern "C" fn rust_eh_personality() -> ! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     let mut at = 0;
+    // A word at a time: whole paths are copied for each name that a broker makes. A word is read
+    // before it is written, so that this is right for a copy to a lower address too.
+    while len - at >= WORD {
+        // SAFETY: the caller promises that both are valid for len bytes, of which a word is left.
+        unsafe { to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned()) };
+        at += WORD;
+    }
     while at < len {
         // SAFETY: the caller promises that both are valid for len bytes, and at is less than that.
         unsafe { to.add(at).write(from.add(at).read()) };
@@ -89,6 +97,8 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8
     }
     to
 }
+
+const WORD: usize = size_of::<u64>();
 
 /// Copies `len` bytes between regions that may overlap.
 ///
@@ -118,6 +128,12 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
     let mut at = 0;
+    let word = u64::from_ne_bytes([byte as u8; WORD]);
+    while len - at >= WORD {
+        // SAFETY: the caller promises that it is valid for len bytes, of which a word is left.
+        unsafe { to.add(at).cast::<u64>().write_unaligned(word) };
+        at += WORD;
+    }
     while at < len {
         // SAFETY: the caller promises that it is valid for len bytes, and at is less than that.
         unsafe { to.add(at).write(byte as u8) };

@@ -61,6 +61,8 @@ mechanisms! {
     Landlock = "landlock",
     /// The filter of system calls.
     Filter = "seccomp",
+    /// The first process makes names for the program, but those that must not be made.
+    Broker = "broker",
     /// Limits for all processes together.
     Cgroup = "cgroup",
     /// No set-user-ID files and no device files in folders of the host.

@@ -102,7 +102,7 @@ fn with_digit(number: i32, digit: u8) -> i32 {
 
 /// A path beneath `/proc` made of numbers and fixed parts.
 pub(crate) struct Path {
-    bytes: [u8; Self::ROOM],
+    room: [u8; Self::ROOM],
     len: usize,
 }
 
@@ -112,13 +112,18 @@ impl Path {
 
     /// An empty path.
     pub(crate) const fn new() -> Self {
-        Self { bytes: [0; Self::ROOM], len: 0 }
+        Self { room: [0; Self::ROOM], len: 0 }
     }
 
     /// Adds a fixed part.
-    pub(crate) fn text(mut self, part: &str) -> Self {
-        for byte in part.bytes() {
-            self.push(byte);
+    pub(crate) fn text(self, part: &str) -> Self {
+        self.bytes(part.as_bytes())
+    }
+
+    /// Adds bytes.
+    pub(crate) fn bytes(mut self, part: &[u8]) -> Self {
+        for byte in part {
+            self.push(*byte);
         }
         self
     }
@@ -140,24 +145,38 @@ impl Path {
 
     /// How many names the file beneath the directory has.
     pub(crate) fn names(&self, dir: Fd) -> sys::Result<u32> {
-        sys::stat(dir, self.bytes.as_ptr()).map(|stat| stat.names)
+        sys::stat(dir, self.room.as_ptr()).map(|stat| stat.names)
     }
 
     /// Opens the file beneath the directory.
     pub(crate) fn open(&self, dir: Fd) -> sys::Result<Fd> {
-        let path = core::ffi::CStr::from_bytes_until_nul(&self.bytes);
-        path.map_or(Err(sys::Errno::INVAL), |path| sys::open(dir, path))
+        self.open_as(dir, 0)
+    }
+
+    /// Opens the file beneath the directory with these flags.
+    pub(crate) fn open_as(&self, dir: Fd, flags: usize) -> sys::Result<Fd> {
+        sys::open_as(dir, self.as_c_str()?, flags)
+    }
+
+    /// The path with its NUL.
+    pub(crate) fn as_c_str(&self) -> sys::Result<&core::ffi::CStr> {
+        core::ffi::CStr::from_bytes_until_nul(&self.room).map_err(|_no_nul| sys::Errno::INVAL)
+    }
+
+    /// The path.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.room.get(..self.len).unwrap_or(&[])
     }
 
     /// Writes a whole small file.
     pub(crate) fn write(&self, text: &[u8]) -> sys::Result<()> {
-        let path = core::ffi::CStr::from_bytes_until_nul(&self.bytes);
+        let path = core::ffi::CStr::from_bytes_until_nul(&self.room);
         path.map_or(Err(sys::Errno::INVAL), |path| sys::spaces::write_file(path, text))
     }
 
     fn push(&mut self, byte: u8) {
         // The last byte stays NUL.
-        if let Some(place) = self.bytes.get_mut(self.len).filter(|_| self.len < Self::ROOM - 1) {
+        if let Some(place) = self.room.get_mut(self.len).filter(|_| self.len < Self::ROOM - 1) {
             *place = byte;
             self.len = self.len.wrapping_add(1);
         }

@@ -97,6 +97,8 @@ steps! {
     EnterRoot = "enter the root of the box",
     /// First process: the host's folders.
     LeaveHost = "leave the folders of the host",
+    /// First process: the names that must not be made.
+    LearnNames = "learn the names that must not be made",
     /// Keeper, or the box's first process: the program's process.
     Fork = "fork the program's process",
     /// Child: its handle, sent to the host.
@@ -123,6 +125,8 @@ steps! {
     TestLandlock = "see Landlock at work",
     /// Child: the filter of system calls.
     FilterCalls = "filter system calls",
+    /// Child: a name that the broker must refuse to make.
+    TestBroker = "see the broker refuse a name",
     /// Child: the host's word, after it has looked at everything.
     AwaitRelease = "wait for the host to look at the box",
     /// Child: the program's own Landlock signal scope.

@@ -13,6 +13,8 @@
 
 pub(crate) mod locks;
 pub(crate) mod mounts;
+pub(crate) mod names;
+pub(crate) mod notices;
 pub(crate) mod spaces;
 
 use core::arch::asm;
@@ -34,6 +36,26 @@ pub(crate) type Pid = i32;
 pub(crate) struct Errno(pub i32);
 
 impl Errno {
+    /// No such device, or nobody at the other end.
+    pub(crate) const NXIO: Self = Self(6);
+    /// Not an open descriptor.
+    pub(crate) const BADF: Self = Self(9);
+    /// Try again.
+    pub(crate) const AGAIN: Self = Self(11);
+    /// An address that is not mapped.
+    pub(crate) const FAULT: Self = Self(14);
+    /// In use.
+    pub(crate) const BUSY: Self = Self(16);
+    /// Not a folder.
+    pub(crate) const NOTDIR: Self = Self(20);
+    /// A folder.
+    pub(crate) const ISDIR: Self = Self(21);
+    /// A name that is too long.
+    pub(crate) const NAMETOOLONG: Self = Self(36);
+    /// No such system call.
+    pub(crate) const NOSYS: Self = Self(38);
+    /// Too many links.
+    pub(crate) const LOOP: Self = Self(40);
     /// No such file.
     pub(crate) const NOENT: Self = Self(2);
     /// No such process.
@@ -79,10 +101,14 @@ pub(crate) mod nr {
     pub(crate) const SOCKET: usize = 41;
     pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
+    pub(crate) const BIND: usize = 49;
+    pub(crate) const SOCKETPAIR: usize = 53;
     pub(crate) const CLONE: usize = 56;
     pub(crate) const EXECVE: usize = 59;
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const KILL: usize = 62;
+    pub(crate) const FCNTL: usize = 72;
+    pub(crate) const FLOCK: usize = 73;
     pub(crate) const CHDIR: usize = 80;
     pub(crate) const FCHDIR: usize = 81;
     pub(crate) const UMASK: usize = 95;
@@ -96,6 +122,7 @@ pub(crate) mod nr {
     pub(crate) const CAPGET: usize = 125;
     pub(crate) const CAPSET: usize = 126;
     pub(crate) const RT_SIGTIMEDWAIT: usize = 128;
+    pub(crate) const FSTATFS: usize = 138;
     pub(crate) const GETPRIORITY: usize = 140;
     pub(crate) const SETPRIORITY: usize = 141;
     pub(crate) const SCHED_SETSCHEDULER: usize = 144;
@@ -110,13 +137,18 @@ pub(crate) mod nr {
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const MKDIRAT: usize = 258;
+    pub(crate) const MKNODAT: usize = 259;
+    pub(crate) const LINKAT: usize = 265;
     pub(crate) const SYMLINKAT: usize = 266;
+    pub(crate) const READLINKAT: usize = 267;
     pub(crate) const PPOLL: usize = 271;
     pub(crate) const UNSHARE: usize = 272;
     pub(crate) const SIGNALFD4: usize = 289;
     pub(crate) const DUP3: usize = 292;
     pub(crate) const PIPE2: usize = 293;
     pub(crate) const PRLIMIT64: usize = 302;
+    pub(crate) const PROCESS_VM_READV: usize = 310;
+    pub(crate) const RENAMEAT2: usize = 316;
     pub(crate) const SECCOMP: usize = 317;
     pub(crate) const EXECVEAT: usize = 322;
     pub(crate) const STATX: usize = 332;
@@ -130,6 +162,7 @@ pub(crate) mod nr {
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
     pub(crate) const OPENAT2: usize = 437;
+    pub(crate) const PIDFD_GETFD: usize = 438;
     pub(crate) const MOUNT_SETATTR: usize = 442;
     pub(crate) const LANDLOCK_ADD_RULE: usize = 445;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
@@ -139,12 +172,17 @@ pub(crate) mod nr {
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod nr {
     pub(crate) const DUP3: usize = 24;
+    pub(crate) const FCNTL: usize = 25;
     pub(crate) const IOCTL: usize = 29;
+    pub(crate) const FLOCK: usize = 32;
+    pub(crate) const MKNODAT: usize = 33;
     pub(crate) const MKDIRAT: usize = 34;
     pub(crate) const SYMLINKAT: usize = 36;
+    pub(crate) const LINKAT: usize = 37;
     pub(crate) const UMOUNT2: usize = 39;
     pub(crate) const MOUNT: usize = 40;
     pub(crate) const PIVOT_ROOT: usize = 41;
+    pub(crate) const FSTATFS: usize = 44;
     pub(crate) const CHDIR: usize = 49;
     pub(crate) const FCHDIR: usize = 50;
     pub(crate) const OPENAT: usize = 56;
@@ -156,6 +194,7 @@ pub(crate) mod nr {
     pub(crate) const PREAD64: usize = 67;
     pub(crate) const PPOLL: usize = 73;
     pub(crate) const SIGNALFD4: usize = 74;
+    pub(crate) const READLINKAT: usize = 78;
     pub(crate) const CAPGET: usize = 90;
     pub(crate) const CAPSET: usize = 91;
     pub(crate) const EXIT_GROUP: usize = 94;
@@ -181,14 +220,18 @@ pub(crate) mod nr {
     pub(crate) const GETPID: usize = 172;
     pub(crate) const GETPPID: usize = 173;
     pub(crate) const SOCKET: usize = 198;
+    pub(crate) const SOCKETPAIR: usize = 199;
+    pub(crate) const BIND: usize = 200;
     pub(crate) const SENDMSG: usize = 211;
     pub(crate) const RECVMSG: usize = 212;
+    pub(crate) const MUNMAP: usize = 215;
     pub(crate) const CLONE: usize = 220;
     pub(crate) const EXECVE: usize = 221;
     pub(crate) const MMAP: usize = 222;
-    pub(crate) const MUNMAP: usize = 215;
     pub(crate) const WAIT4: usize = 260;
     pub(crate) const PRLIMIT64: usize = 261;
+    pub(crate) const PROCESS_VM_READV: usize = 270;
+    pub(crate) const RENAMEAT2: usize = 276;
     pub(crate) const SECCOMP: usize = 277;
     pub(crate) const EXECVEAT: usize = 281;
     pub(crate) const STATX: usize = 291;
@@ -202,6 +245,7 @@ pub(crate) mod nr {
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
     pub(crate) const OPENAT2: usize = 437;
+    pub(crate) const PIDFD_GETFD: usize = 438;
     pub(crate) const MOUNT_SETATTR: usize = 442;
     pub(crate) const LANDLOCK_ADD_RULE: usize = 445;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
@@ -511,10 +555,12 @@ pub(crate) struct Poll {
 }
 
 impl Poll {
+    /// Something can be read: `POLLIN`.
+    pub(crate) const INPUT: i16 = 1;
+
     /// Waits for something to read, or for the end.
     pub(crate) const fn input(fd: Fd) -> Self {
-        const POLLIN: i16 = 1;
-        Self { fd, events: POLLIN, revents: 0 }
+        Self { fd, events: Self::INPUT, revents: 0 }
     }
 }
 
@@ -573,7 +619,8 @@ pub(crate) fn open_for_writing(dir: Fd, path: &CStr) -> Result<Fd> {
     open_as(dir, path, O_WRONLY)
 }
 
-fn open_as(dir: Fd, path: &CStr, flags: usize) -> Result<Fd> {
+/// Opens a file with these flags, close-on-exec; none is made.
+pub(crate) fn open_as(dir: Fd, path: &CStr, flags: usize) -> Result<Fd> {
     let name = path.as_ptr().expose_provenance();
     // SAFETY: the kernel reads the path up to its NUL.
     unsafe { call(nr::OPENAT, [dir as usize, name, O_CLOEXEC | flags, 0, 0, 0]) }.map(|fd| fd as Fd)
@@ -809,6 +856,8 @@ pub(crate) struct Stat {
     pub(crate) names: u32,
     /// Whether it is a folder.
     pub(crate) is_folder: bool,
+    /// The kind of file, one of `S_IFMT` of `linux/stat.h`.
+    pub(crate) kind: u16,
 }
 
 const AT_EMPTY_PATH: usize = 0x1000;
@@ -841,6 +890,7 @@ pub(crate) fn stat(dir: Fd, path: *const u8) -> Result<Stat> {
         identity: (stat.device, stat.inode),
         names: stat.names,
         is_folder: stat.mode[0] & S_IFMT == S_IFDIR,
+        kind: stat.mode[0] & S_IFMT,
     })
 }
 

@@ -94,6 +94,26 @@ fn system_call_numbers_for_boxes_are_those_of_libc() {
 }
 
 #[test]
+fn system_call_numbers_for_brokers_are_those_of_libc() {
+    let pairs = [
+        (nr::BIND, libc::SYS_bind),
+        (nr::SOCKETPAIR, libc::SYS_socketpair),
+        (nr::FCNTL, libc::SYS_fcntl),
+        (nr::FLOCK, libc::SYS_flock),
+        (nr::FSTATFS, libc::SYS_fstatfs),
+        (nr::MKNODAT, libc::SYS_mknodat),
+        (nr::LINKAT, libc::SYS_linkat),
+        (nr::READLINKAT, libc::SYS_readlinkat),
+        (nr::PROCESS_VM_READV, libc::SYS_process_vm_readv),
+        (nr::RENAMEAT2, libc::SYS_renameat2),
+        (nr::PIDFD_GETFD, libc::SYS_pidfd_getfd),
+    ];
+    for (ours, theirs) in pairs {
+        assert_eq!(i64::try_from(ours), Ok(theirs));
+    }
+}
+
+#[test]
 fn numbers_are_read_across_the_edge_of_the_buffer() {
     let expected: Vec<i32> = (1..2000).map(|n| n * 997).collect();
     let words: Vec<_> = expected.iter().map(i32::to_string).collect();

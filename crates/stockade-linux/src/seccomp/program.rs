@@ -1,6 +1,6 @@
 //! Turns a list of calls and outcomes into a program for the kernel's packet filter.
 
-use super::Sockets;
+use super::{Names, Sockets};
 
 /// What happens with a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(super) enum Outcome {
     Allow,
     /// It fails with this error.
     Errno(i32),
+    /// The broker makes it.
+    Tell,
     /// It depends on its arguments.
     Check(Check),
 }
@@ -24,9 +26,9 @@ pub(super) enum Check {
     Socket(Sockets),
     /// Unix sockets only, and where these have no path, no datagrams.
     SocketPair(Sockets),
-    /// Nothing that puts words into a terminal's mouth.
-    Ioctl,
-    /// No lease, for which everybody waits who opens the file outside.
+    /// Nothing that puts words into a terminal's mouth, and nothing that makes names in secret.
+    Ioctl(Names),
+    /// No lease, for which everybody waits who opens the file outside, and the broker.
     Fcntl,
     /// Nothing that takes room on the disk without writing to it.
     Allocation,
@@ -46,6 +48,18 @@ pub(super) enum Check {
     },
     /// No set-user-ID and no set-group-ID, if a file is made.
     ModeIfMade {
+        /// The argument with the flags.
+        flags: u32,
+        /// The argument with the permissions.
+        mode: u32,
+    },
+    /// No set-user-ID and no set-group-ID; the broker makes it.
+    ModeTold {
+        /// The argument with the permissions.
+        mode: u32,
+    },
+    /// No set-user-ID and no set-group-ID, if a file is made; the broker makes one with a name.
+    ModeIfMadeTold {
         /// The argument with the flags.
         flags: u32,
         /// The argument with the permissions.
@@ -74,6 +88,7 @@ const AT_ARGUMENTS: u32 = 16;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ERRNO: u32 = 0x0005_0000;
 const ALLOW: u32 = 0x7fff_0000;
+const USER_NOTIF: u32 = 0x7fc0_0000;
 
 /// The whole program: architecture first, then the number, then arguments.
 ///
@@ -193,6 +208,7 @@ fn leaf(outcome: Outcome) -> Vec<u64> {
     match outcome {
         Outcome::Allow => vec![give(ALLOW)],
         Outcome::Errno(errno) => vec![refuse(errno)],
+        Outcome::Tell => vec![give(USER_NOTIF)],
         Outcome::Check(check) => checked(check),
     }
 }
@@ -204,6 +220,8 @@ fn checked(check: Check) -> Vec<u64> {
     const NEW_LISTENER: u32 = 8;
     // From linux/fcntl.h.
     const F_SETLEASE: u32 = 1024;
+    /// The same for folders, since Linux 6.19: `F_SETDELEG` of `linux/fcntl.h`.
+    const F_SETDELEG: u32 = 1040;
     match check {
         Check::Clone => unless_bits(0, NAMESPACES, libc::EPERM),
         Check::Unshare => unless_bits(0, NAMESPACES | NEW_TIME, libc::EPERM),
@@ -216,14 +234,14 @@ fn checked(check: Check) -> Vec<u64> {
         Check::Personality => {
             one_of(0, &[0, 8, 0x4_0000, 0x4_0008, 0x2_0000, 0x2_0008, u32::MAX], libc::EPERM)
         }
-        // TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD. Only the low half counts in the kernel, so only
-        // that is compared (CVE-2019-7303).
-        Check::Fcntl => none_of(1, &[F_SETLEASE], libc::EPERM),
+        // Only the low half counts in the kernel, so only that is compared (CVE-2019-7303).
+        Check::Fcntl => none_of(1, &[F_SETLEASE, F_SETDELEG], libc::EPERM),
         Check::NotTheFirst { process } => none_of(process, &[1], libc::EPERM),
-        Check::Ioctl => {
-            let mut refused = vec![0x5412, 0x541c, 0x541d, 0x5423];
-            refused.extend(ALLOCATING);
-            none_of(1, &refused, libc::EPERM)
+        Check::Ioctl(Names::Free) => {
+            none_of(1, &[&TERMINAL[..], &ALLOCATING].concat(), libc::EPERM)
+        }
+        Check::Ioctl(Names::Brokered) => {
+            none_of(1, &[&TERMINAL[..], &ALLOCATING, &NAMING].concat(), libc::EPERM)
         }
         Check::Allocation => {
             let allowed = jump(ANY_BIT, GIVES_BACK, 1, 0);
@@ -233,6 +251,16 @@ fn checked(check: Check) -> Vec<u64> {
         Check::ModeIfMade { flags, mode } => {
             let mut check = vec![load(argument(flags)), jump(ANY_BIT, MAKES, 1, 0), give(ALLOW)];
             check.extend(unless_bits(mode, SET_IDS, libc::EPERM));
+            check
+        }
+        Check::ModeTold { mode } => mode_told(mode),
+        Check::ModeIfMadeTold { flags, mode } => {
+            // With O_PATH nothing is made, whatever else is said.
+            let mut check = vec![load(argument(flags)), jump(ANY_BIT, MAKES, 1, 0), give(ALLOW)];
+            check.extend([load(argument(mode)), jump(ANY_BIT, SET_IDS, 0, 1)]);
+            check.extend([refuse(libc::EPERM), load(argument(flags))]);
+            check.extend([jump(ANY_BIT, PATH_ONLY, 2, 0), jump(ANY_BIT, CREATES, 0, 1)]);
+            check.extend([give(USER_NOTIF), give(ALLOW)]);
             check
         }
         Check::Socket(Sockets::Pairs) => vec![refuse(libc::EAFNOSUPPORT)],
@@ -248,6 +276,21 @@ const GIVES_BACK: u32 = 0x2a;
 /// `fallocate`, and `XFS_IOC_ALLOCSP` with its sibling, which old kernels have.
 const ALLOCATING: [u32; 5] = [0x4030_5828, 0x4030_582a, 0x4030_5839, 0x4030_580a, 0x4030_5824];
 
+fn mode_told(mode: u32) -> Vec<u64> {
+    let told = [refuse(libc::EPERM), give(USER_NOTIF)];
+    [[load(argument(mode)), jump(ANY_BIT, SET_IDS, 0, 1)], told].concat()
+}
+
+/// `TIOCSTI`, `TIOCLINUX`, `TIOCCONS`, `TIOCSETD`.
+const TERMINAL: [u32; 4] = [0x5412, 0x541c, 0x541d, 0x5423];
+/// What makes a name without a call that says so: subvolumes and snapshots of btrfs (four) and of
+/// bcachefs, reference links of OCFS2; and what changes which names are the same in a folder.
+const NAMING: [u32; 7] =
+    [0x5000_9401, 0x5000_940e, 0x5000_9417, 0x5000_9418, 0x4020_bc10, 0x4018_6f04, 0x4008_6602];
+/// `O_CREAT`.
+const CREATES: u32 = 0o100;
+/// `O_PATH`.
+const PATH_ONLY: u32 = 0o10_000_000;
 /// `S_ISUID` and `S_ISGID`.
 const SET_IDS: u32 = 0o6000;
 /// `O_CREAT`, and the bit of `O_TMPFILE` that is not `O_DIRECTORY`.
@@ -317,11 +360,11 @@ fn none_of(index: u32, values: &[u32], errno: i32) -> Vec<u64> {
 /// Looks for the low half of an argument among a few values.
 fn compare(index: u32, values: &[u32], found: u64, other: u64) -> Vec<u64> {
     let mut program = vec![load(argument(index))];
-    for value in values {
-        program.push(jump(EQUAL, *value, 0, 1));
-        program.push(found);
+    // From the last value it is one instruction over the other outcome, from those before more.
+    for (value, distance) in values.iter().rev().zip(1..).collect::<Vec<_>>().into_iter().rev() {
+        program.push(jump(EQUAL, *value, distance, 0));
     }
-    program.push(other);
+    program.extend([other, found]);
     program
 }
 

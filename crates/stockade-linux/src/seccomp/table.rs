@@ -28,6 +28,53 @@ pub(super) fn with_modes() -> impl Iterator<Item = (u32, Outcome)> {
     plain.chain(opening).map(|(call, check)| (call, Outcome::Check(check)))
 }
 
+/// The same where a broker makes names, with all other calls that make one.
+pub(super) fn brokered() -> Vec<(u32, Outcome)> {
+    let made: Vec<u32> = MAKING.iter().chain(OLD_MAKING).map(|call| number(*call)).collect();
+    let mut calls: Vec<_> = with_modes()
+        .map(|(call, outcome)| match outcome {
+            Outcome::Check(Check::ModeIfMade { flags, mode }) => {
+                (call, Outcome::Check(Check::ModeIfMadeTold { flags, mode }))
+            }
+            Outcome::Check(Check::Mode { mode }) if made.contains(&call) => {
+                (call, Outcome::Check(Check::ModeTold { mode }))
+            }
+            Outcome::Allow | Outcome::Errno(_) | Outcome::Tell | Outcome::Check(_) => {
+                (call, outcome)
+            }
+        })
+        .collect();
+    let others = made.into_iter().filter(|call| calls.iter().all(|(known, _)| known != call));
+    let others: Vec<_> = others.map(|call| (call, Outcome::Tell)).collect();
+    calls.extend(others);
+    // It changes which names are the same in a folder.
+    calls.push((number(SYS_FILE_SETATTR), Outcome::Errno(libc::ENOSYS)));
+    calls
+}
+
+/// Calls that make a name, but for `open`, which may.
+const MAKING: &[libc::c_long] = &[
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_bind,
+];
+
+#[cfg(target_arch = "x86_64")]
+const OLD_MAKING: &[libc::c_long] = &[
+    libc::SYS_creat,
+    libc::SYS_mkdir,
+    libc::SYS_mknod,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_rename,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_MAKING: &[libc::c_long] = &[];
+
 const MODE_CALLS: &[(libc::c_long, u32)] =
     &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (SYS_FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
 
@@ -151,4 +198,5 @@ const SYS_FCHMODAT2: libc::c_long = 452;
 const SYS_STATMOUNT: libc::c_long = 457;
 const SYS_LISTMOUNT: libc::c_long = 458;
 const SYS_LSM_SET_SELF_ATTR: libc::c_long = 460;
+const SYS_FILE_SETATTR: libc::c_long = 469;
 const SYS_OPEN_TREE_ATTR: libc::c_long = 467;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test")]
 
+mod brokered;
+
 use super::*;
 
 const ALLOWED: u32 = 0x7fff_0000;
@@ -40,7 +42,7 @@ fn run(program: &[u64], number: u32, architecture: u32, args: [u64; 3]) -> u32 {
 }
 
 fn filter(sockets: Sockets) -> Vec<u64> {
-    Filter { sockets, tracing: Tracing::Forbidden }.compile()
+    Filter { sockets, tracing: Tracing::Forbidden }.compile(Names::Free)
 }
 
 fn outcome(sockets: Sockets, call: libc::c_long, args: [u64; 3]) -> Result<(), i32> {

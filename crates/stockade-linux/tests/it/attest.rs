@@ -23,6 +23,7 @@ pub(crate) fn everything() -> (TempDir, Jail) {
     root.push(Mount::Hide { target: at(".env") });
     root.push(Mount::Pin { target: at(".git") });
     root.push(Mount::Protect { target: at(".git/config") });
+    jail.forbidden.push(at(".mcp.json"));
     jail.cgroup = Some(Cgroup::create(CgroupLimits {
         memory_bytes_max: Some(512 << 20),
         tasks_max: Some(100),
@@ -86,6 +87,10 @@ fn a_mechanism_that_is_left_out_is_missing_although_it_was_asked_for() {
         if mechanism == Mechanism::NoNewPrivileges {
             // Without it the kernel refuses these two.
             jail.sabotage.left_out.extend([Mechanism::Landlock, Mechanism::Filter]);
+        }
+        if jail.sabotage.left_out.contains(&Mechanism::Filter) {
+            // The broker hears of nothing then.
+            jail.sabotage.left_out.push(Mechanism::Broker);
         }
         let left_out = jail.sabotage.left_out.clone();
         let seen = attested(jail);
@@ -175,7 +180,14 @@ const STEPS: [Step; 32] = [
 
 #[test]
 fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
-    let more = [Step::TestLandlock, Step::ClearSignals, Step::CloseDescriptors, Step::AwaitRelease];
+    let more = [
+        Step::LearnNames,
+        Step::TestLandlock,
+        Step::ClearSignals,
+        Step::CloseDescriptors,
+        Step::TestBroker,
+        Step::AwaitRelease,
+    ];
     let root = [Step::ChangeUser, Step::MapOwners];
     let root = root.into_iter().filter(|_| crate::support::is_root());
     for step in STEPS.into_iter().chain(more).chain(root) {

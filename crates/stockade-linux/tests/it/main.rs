@@ -4,6 +4,10 @@
 
 mod attest;
 mod boxes;
+mod broker;
+mod broker_calls;
+mod broker_parity;
+mod broker_races;
 mod cgroup;
 mod cost;
 mod jail;

@@ -50,6 +50,10 @@ fn plays_a_role_when_asked() {
         Ok("abstract") => crate::locks::abstract_socket(),
         #[cfg(target_arch = "x86_64")]
         Ok("int80") => crate::locks::int80(),
+        Ok("broker-calls") => crate::broker_calls::make_them_all(),
+        Ok("broker-parity") => crate::broker_parity::make_odd_calls(),
+        Ok("broker-race") => crate::broker_races::race(),
+        Ok("broker-costs") => crate::broker_races::costs(),
         Ok("box-leaks") => box_leaks(),
         Ok("yard-killed") => crate::yard::killed_while_waiting(),
         Ok("box-costs") => box_costs(),

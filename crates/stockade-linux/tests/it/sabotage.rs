@@ -9,13 +9,14 @@ use crate::roles::payload;
 use crate::support::finish;
 
 /// Mechanisms that are left out, an attack, and what it prints when it succeeds.
-const ATTACKS: [(&[Mechanism], &str, &str); 6] = [
+const ATTACKS: [(&[Mechanism], &str, &str); 7] = [
     (&[Mechanism::HiddenPaths], "cat .env", "secret"),
     (&[Mechanism::ProtectedPaths], "echo evil > .git/config; cat .git/config", "evil\n"),
     (&[Mechanism::ProtectedPaths], "mv .git g2 && ls g2", "config\n"),
     (&[Mechanism::Root, Mechanism::Landlock], "touch /made && ls /made", "/made\n"),
     (&[Mechanism::Landlock], "cat /.stockade-canary && echo read", "read\n"),
     (&[Mechanism::Filter], "cp /bin/true f && chmod u+s f && test -u f && echo lent", "lent\n"),
+    (&[Mechanism::Broker], "echo evil > .mcp.json; cat .mcp.json", "evil\n"),
 ];
 
 #[test]

@@ -52,6 +52,9 @@ impl Held {
         lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
         let mut notes: Vec<String> = self.absent.iter().filter_map(Absent::quarantine).collect();
+        if !notes.is_empty() {
+            only_detect(&mut enforcement);
+        }
         if let Err(error) = scratch.map(Scratch::remove).transpose() {
             notes.push(format!("the scratch folder could not be removed: {error}"));
         }
@@ -104,6 +107,16 @@ fn lose(enforcement: &mut [Enforced], note: &str) {
     for one in enforcement.iter_mut().filter(|one| one.guarantee == Guarantee::Processes) {
         one.kept = Kept::Lost;
         one.note = Some(note.to_owned());
+    }
+}
+
+/// Says of a protected path that has come to be that it was not prevented, whoever made it.
+fn only_detect(enforcement: &mut [Enforced]) {
+    for one in enforcement.iter_mut().filter(|one| one.guarantee == Guarantee::Protected) {
+        if one.kept > Kept::Detected {
+            one.kept = Kept::Detected;
+            one.note = Some("a protected path was made, though not by the box".to_owned());
+        }
     }
 }
 

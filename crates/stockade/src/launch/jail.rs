@@ -1,5 +1,6 @@
 //! The `jail` tier, applied: turns the plan's files and network into a box.
 
+mod broker;
 mod cover;
 mod forms;
 mod kept;
@@ -13,8 +14,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use stockade_linux::{
-    Access, CgroupLimits, Controller, Filter, Jail, Mount, Network as BoxNetwork, Ready, Sockets,
-    Spec, Stdin, Tracing, Yard,
+    Access, CgroupLimits, Controller, Filter, Jail, Mechanism, Mount, Network as BoxNetwork, Ready,
+    Sockets, Spec, Stdin, Tracing, Yard,
 };
 
 use self::cover::Cover;
@@ -57,9 +58,17 @@ fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBox
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     let disk = disk_of_box(&mounts, &confinement.limits)?;
     jail.root = Some(mounts);
+    if steps.contains(&Step::Broker) {
+        jail.forbidden = broker::forbidden(&confinement.files, &cover)?;
+    }
+    let has_broker = !jail.forbidden.is_empty();
     (jail.network, jail.filter) = network(confinement.network);
     jail.processes_max = confinement.limits.processes;
-    let ready = yard.ready(jail, tree_limits(&confinement.limits)).map_err(NotBoxed::at)?;
+    let ready = yard.ready(jail, tree_limits(&confinement.limits));
+    let ready = ready.map_err(|error| match error {
+        error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
+        error => NotBoxed::at(error),
+    })?;
     Ok(Made { ready, cover, absent, disk, program, cwd })
 }
 
@@ -70,6 +79,9 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
     if let Some(seen) = ready.attested() {
         if !seen.missing.is_empty() {
             return Err(incomplete(&seen.missing));
+        }
+        if !seen.kept.contains(&Mechanism::Broker) {
+            broker::forget(&mut enforcement);
         }
         credit(&mut enforcement, seen);
     }

@@ -45,6 +45,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.extend(files.toolchains.iter().map(|one| Step::Readable(one.path.clone())));
     steps.extend(files.hide.iter().cloned().map(Step::Hide));
     steps.extend(files.protect.iter().cloned().map(Step::Protect));
+    steps.extend(has_broker(confinement).then_some(Step::Broker));
     steps.push(Step::Cgroup);
     steps.extend(rlimit_steps(&confinement.limits));
     steps.extend(confinement.limits.processes.map(Step::CountProcesses));
@@ -56,6 +57,12 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps
 }
 
+/// Whether every name that the program makes is made for it, which is what it takes to keep a
+/// protected path from being made. It costs, so it is there where the policy asks for no less.
+fn has_broker(confinement: &Confinement) -> bool {
+    confinement.require.get(&Guarantee::Protected) == Some(&Kept::Full)
+}
+
 fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -> Enforced {
     let files: &[&'static str] = if machine.landlock_abi.is_some() {
         &["mount-namespace", "landlock"]
@@ -64,6 +71,9 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
     };
     match guarantee {
         Guarantee::Writes | Guarantee::Reads => Enforced::full(guarantee, files),
+        Guarantee::Protected if has_broker(confinement) => {
+            Enforced::full(guarantee, &["mount-namespace", "broker", "watch"])
+        }
         Guarantee::Protected => Enforced {
             guarantee,
             kept: Kept::Detected,

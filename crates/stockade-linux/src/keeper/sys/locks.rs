@@ -90,6 +90,18 @@ pub(crate) fn landlock_allow(ruleset: Fd, access: u64, beneath: Fd) -> Result<()
 
 /// Filters this process's system calls from now on. The filter is an array of `sock_filter`.
 pub(crate) fn filter_calls(filter: &[u64]) -> Result<()> {
+    filter_calls_with(filter, 0).map(drop)
+}
+
+/// The same, and gives a descriptor on which calls are heard of that the filter sends there. Once
+/// heard of, a call waits for its answer: only a signal that kills ends it (Linux 5.19).
+pub(crate) fn filter_calls_and_listen(filter: &[u64]) -> Result<Fd> {
+    const NEW_LISTENER: usize = 1 << 3;
+    const WAIT_KILLABLE_RECV: usize = 1 << 5;
+    filter_calls_with(filter, NEW_LISTENER | WAIT_KILLABLE_RECV).map(|fd| fd as Fd)
+}
+
+fn filter_calls_with(filter: &[u64], flags: usize) -> Result<usize> {
     const SECCOMP_SET_MODE_FILTER: usize = 1;
     // struct sock_fprog: the number of instructions, 16 bits, padding, the address.
     #[repr(C)]
@@ -102,5 +114,5 @@ pub(crate) fn filter_calls(filter: &[u64]) -> Result<()> {
     filter.as_ptr().expose_provenance();
     let at = ptr::from_ref(&program).expose_provenance();
     // SAFETY: the kernel copies the program's head and its instructions, which outlive the call.
-    unsafe { call(nr::SECCOMP, [SECCOMP_SET_MODE_FILTER, 0, at, 0, 0, 0]) }.map(drop)
+    unsafe { call(nr::SECCOMP, [SECCOMP_SET_MODE_FILTER, flags, at, 0, 0, 0]) }
 }

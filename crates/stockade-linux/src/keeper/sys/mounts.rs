@@ -27,16 +27,21 @@ pub(crate) mod ms {
 }
 
 const AT_RECURSIVE: usize = 0x8000;
-const O_PATH: usize = 0o10_000_000;
+/// `O_PATH` of `asm/fcntl.h`.
+pub(crate) const O_PATH: usize = 0o10_000_000;
+/// `O_NOFOLLOW` of `asm/fcntl.h`.
 #[cfg(target_arch = "x86_64")]
-const O_NOFOLLOW: usize = 0o400_000;
+pub(crate) const O_NOFOLLOW: usize = 0o400_000;
+/// `O_NOFOLLOW` of `asm/fcntl.h`.
 #[cfg(target_arch = "aarch64")]
-const O_NOFOLLOW: usize = 0o100_000;
+pub(crate) const O_NOFOLLOW: usize = 0o100_000;
 const O_DIRECTORY_PATH: usize = O_PATH | O_DIRECTORY;
+/// `O_DIRECTORY` of `asm/fcntl.h`.
 #[cfg(target_arch = "x86_64")]
-const O_DIRECTORY: usize = 0o200_000;
+pub(crate) const O_DIRECTORY: usize = 0o200_000;
+/// `O_DIRECTORY` of `asm/fcntl.h`.
 #[cfg(target_arch = "aarch64")]
-const O_DIRECTORY: usize = 0o40_000;
+pub(crate) const O_DIRECTORY: usize = 0o40_000;
 
 /// Whether a mount is taken with those beneath it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,10 @@ const MODULES_DEPTH_MAX: usize = 6;
 /// What is to be hidden and protected, as it is before the box starts.
 pub(super) struct Cover {
     pub(super) present: Vec<Covered>,
+    /// Protected paths that are not there.
     pub(super) absent: Vec<PathBuf>,
+    /// Hidden paths that are not there.
+    pub(super) absent_hidden: Vec<PathBuf>,
 }
 
 /// One path that is there and gets a mount of its own.
@@ -36,7 +39,7 @@ pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
     let git = git_paths(&files.root);
     let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
     let protected = files.protect.iter().chain(&git).map(|path| (path, Guarantee::Protected));
-    let mut cover = Cover { present: Vec::new(), absent: Vec::new() };
+    let mut cover = Cover { present: Vec::new(), absent: Vec::new(), absent_hidden: Vec::new() };
     for (path, guarantee) in hidden.chain(protected) {
         match std::fs::symlink_metadata(path) {
             Ok(found) => {
@@ -53,7 +56,9 @@ pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                cover.absent.extend((guarantee == Guarantee::Protected).then(|| path.clone()));
+                let is_hidden = guarantee == Guarantee::Reads;
+                let list = if is_hidden { &mut cover.absent_hidden } else { &mut cover.absent };
+                list.push(path.clone());
             }
             Err(error) => {
                 let message = format!("could not look at {path:?}, which is to be kept: {error}");

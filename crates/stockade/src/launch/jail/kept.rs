@@ -13,7 +13,7 @@ fn mechanisms(guarantee: Guarantee) -> &'static [Mechanism] {
     match guarantee {
         Guarantee::Writes => &[M::MountNamespace, M::Root, M::ReadOnlyBinds, M::Landlock],
         Guarantee::Reads => &[M::MountNamespace, M::Root, M::HiddenPaths, M::Landlock],
-        Guarantee::Protected => &[M::ProtectedPaths],
+        Guarantee::Protected => &[M::ProtectedPaths, M::Broker],
         Guarantee::Network => &[M::NetworkNamespace, M::Filter],
         Guarantee::Processes => &[M::PidNamespace, M::IpcNamespace],
         Guarantee::Privileges => &[

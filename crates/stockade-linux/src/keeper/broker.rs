@@ -1,0 +1,176 @@
+//! The broker: makes names for the program, but those that must not be made.
+//!
+//! No mount and no Landlock rule keeps a name from being made in a folder that can be written. So
+//! the filter sends every call that makes a name to the box's first process, which copies its
+//! arguments, finds the folder, decides by folder and name, and then *makes the call itself*: what
+//! the program changes meanwhile, in its memory or among its folders, comes too late.
+//!
+//! The first process is the only one that this can be. It is an ancestor of all others, so that it
+//! may read their memory; nothing in the box can signal or trace it; and with it the box ends.
+
+mod book;
+mod caller;
+mod calls;
+mod canary;
+mod later;
+mod making;
+mod opening;
+mod owned;
+mod way;
+
+use self::book::Book;
+use self::caller::{Caller, Machine};
+use self::calls::Answer;
+pub(crate) use self::canary::see_it_refuse_in_child;
+use self::later::Later;
+use super::boxed::Name;
+use super::cell::Cell;
+use super::locks;
+use super::mechanism::Mechanism;
+use super::step::Step;
+use super::sys::{self, Errno, Fd, Forked, Pid, Poll, notices, pr};
+use super::watch::{At, Failed};
+use super::wire::Failure;
+use super::{apply, first, gate};
+
+/// What the first process needs to make names for the program.
+pub(crate) struct Broker {
+    /// Where the listener comes from; negative once it has come.
+    desk: Fd,
+    listener: Fd,
+    machine: Machine,
+    book: Book,
+    later: Later,
+}
+
+/// In a box with a broker: what has to be done before the program's process is forked. Gives the end
+/// of the line by which the listener will come; the other is that process's.
+pub(crate) fn open_desk_in_child(cell: &mut Cell) -> Result<Fd, Failed> {
+    if !cell.has_broker() {
+        return Ok(-1);
+    }
+    let [desk, theirs] = notices::socket_pair().at(Step::LearnNames)?;
+    cell.desk = theirs;
+    locks::enter_domain_in_child(cell)?;
+    Ok(desk)
+}
+
+/// Forks the program's process: with a memory of its own, because the broker must answer it before it
+/// executes anything.
+pub(crate) fn fork_program(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
+    // As where the memory is shared: the host has to look at the namespaces of the program's process.
+    sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
+    let forked = sys::fork();
+    if !matches!(forked, Ok(Forked::Child)) {
+        sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
+    }
+    match forked.at(Step::Fork)? {
+        Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
+        Forked::Parent(program) => {
+            first::announce(line, sys::getpid()).at(Step::Announce)?;
+            Ok(program)
+        }
+    }
+}
+
+impl Broker {
+    /// Learns the names that must not be made. The listener comes by the desk.
+    pub(crate) fn new(cell: &Cell, desk: Fd) -> Result<&'static mut Self, Failed> {
+        sys::prctl(pr::SET_DUMPABLE, 0).at(Step::LearnNames)?;
+        let machine = Machine::new().at(Step::LearnNames)?;
+        let mut book = Book::new();
+        let names = cell.array::<Name>(cell.plan.forbidden, cell.plan.forbidden_count);
+        let names = names.at(Step::LearnNames)?;
+        if !cell.leaves_out(Mechanism::Broker) {
+            book.forbid_canary().at(Step::LearnNames)?;
+            for name in names {
+                book.forbid(cell.text(name.path)).at(Step::LearnNames)?;
+            }
+        }
+        let broker = Self { desk, listener: -1, machine, book, later: Later::new() };
+        // In memory of its own, so that boxes without one do not carry its size about.
+        let room = sys::map(None, size_of::<Self>()).at(Step::LearnNames)?.cast::<Self>();
+        // SAFETY: a fresh mapping, page-aligned, as large as one, and known to nobody else.
+        unsafe { room.write(broker) };
+        // SAFETY: it was just written, and is never unmapped or referred to from elsewhere.
+        Ok(unsafe { &mut *room })
+    }
+
+    /// What has to be listened to.
+    pub(crate) const fn desk(&self) -> Fd {
+        if self.listener < 0 { self.desk } else { self.listener }
+    }
+
+    /// How long until something has to be tried again.
+    pub(crate) fn time_left_ns(&self) -> Option<u64> {
+        self.later.time_left_ns()
+    }
+
+    /// Does what is asked for at the desk.
+    pub(crate) fn serve(&mut self, events: i16) {
+        if self.listener < 0 {
+            if events != 0 {
+                self.take_listener();
+            }
+        } else if events & Poll::INPUT != 0 {
+            self.serve_one();
+        } else if events != 0 {
+            // Nobody is left who could call.
+            sys::close(self.listener);
+            self.listener = -1;
+        }
+        if self.listener >= 0 {
+            self.later.retry(&self.machine, self.listener);
+        }
+    }
+
+    /// Takes the listener that the program's process sends before it is executed. Without one that
+    /// process has failed, and says so itself.
+    fn take_listener(&mut self) {
+        let mut word = Failure::default();
+        let mut fds = [-1; 2];
+        let count = sys::receive(self.desk, &mut word, &mut fds).map_or(0, |(_, count)| count);
+        sys::close(self.desk);
+        self.desk = -1;
+        if let (1, [listener, _]) = (count, fds) {
+            notices::take_turns(listener);
+            self.listener = listener;
+        }
+    }
+
+    fn serve_one(&mut self) {
+        // The caller may have been killed since.
+        let Ok(notice) = notices::take(self.listener) else { return };
+        let answered = {
+            let caller = Caller::new(&self.machine, self.listener, notice);
+            calls::perform(&caller, &self.book)
+        };
+        match answered {
+            Ok(Answer::Done) => self.say(notice.id, Ok(0)),
+            Ok(Answer::Opened(fd, flags)) => {
+                let given = notices::give(self.listener, notice.id, fd.number(), flags);
+                // Before the caller goes on: an open file of ours would keep its locks, and a
+                // program that it writes from being executed.
+                drop(fd);
+                self.say(notice.id, given);
+            }
+            Ok(Answer::Later(waiting)) => {
+                if let Err(errno) = self.later.add(waiting) {
+                    self.say(notice.id, Err(errno));
+                }
+            }
+            Err(errno) => self.say(notice.id, Err(errno)),
+        }
+    }
+
+    fn say(&self, id: u64, result: Result<i64, Errno>) {
+        // A caller that is gone needs no answer.
+        let _gone = notices::answer(self.listener, id, result);
+    }
+}
+
+impl core::fmt::Debug for Broker {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Broker").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}

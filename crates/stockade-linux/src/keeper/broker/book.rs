@@ -1,0 +1,295 @@
+//! The names that must not be made: each a folder that can be written, and a path beneath it.
+//!
+//! Nothing is remembered about the folders on the way, which may come and go, and whoever makes or
+//! moves one: for each name that is part of such a path it is looked where that part is now. So
+//! honest folders can be made, and only the last name is refused, or a folder that has it already.
+
+use core::ffi::CStr;
+
+use super::super::sys::{self, Errno, Fd, names};
+use super::canary;
+use super::owned::{Owned, kind};
+
+const FOLDERS_MAX: usize = 64;
+const ENTRIES_MAX: usize = 512;
+
+/// All names that must not be made.
+pub(super) struct Book {
+    /// Folders that can be written, each once, and open so that they can be locked.
+    folders: [Option<Owned>; FOLDERS_MAX],
+    entries: [Option<Entry>; ENTRIES_MAX],
+}
+
+/// A path that must not come to be beneath a folder.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Which of the folders.
+    folder: usize,
+    path: &'static [u8],
+}
+
+/// What is about to get a name.
+pub(super) enum Thing<'a> {
+    /// A new and empty folder.
+    NewFolder,
+    /// A folder with what is in it.
+    Folder(&'a Owned),
+    /// Something that is no folder.
+    Other,
+}
+
+impl<'a> Thing<'a> {
+    /// What a handle names.
+    pub(super) fn of(handle: &'a Owned) -> sys::Result<Self> {
+        Ok(if handle.stat()?.is_folder { Self::Folder(handle) } else { Self::Other })
+    }
+}
+
+impl Book {
+    pub(super) const fn new() -> Self {
+        Self { folders: [const { None }; FOLDERS_MAX], entries: [None; ENTRIES_MAX] }
+    }
+
+    /// Forbids the name with which a box tests itself.
+    pub(super) fn forbid_canary(&mut self) -> sys::Result<()> {
+        let root = Owned::new(sys::mounts::handle(c"/")?);
+        self.add(root, canary::NAME)
+    }
+
+    /// Forbids an absolute path, which must not be there. Read-only folders get no names anyway.
+    pub(super) fn forbid(&mut self, path: &'static CStr) -> sys::Result<()> {
+        let mut folder = Owned::new(sys::mounts::handle(c"/")?);
+        let mut path = path.to_bytes();
+        while let Some(after) = path.strip_prefix(b"/") {
+            path = after;
+        }
+        while names::file_system(folder.number())?.is_read_only {
+            match next_beneath(&folder, path)? {
+                Some((inner, rest)) => (folder, path) = (inner, rest),
+                None => return Ok(()),
+            }
+        }
+        is_free_of(&folder, path)?;
+        self.add(Owned::new(names::open_folder(folder.number())?), path)
+    }
+
+    fn add(&mut self, folder: Owned, path: &'static [u8]) -> sys::Result<()> {
+        let identity = folder.stat()?.identity;
+        let is_it = |known: &Owned| known.stat().is_ok_and(|stat| stat.identity == identity);
+        let known = self.folders.iter().flatten().position(is_it);
+        let number = known.unwrap_or(self.folders.iter().flatten().count());
+        let place = self.folders.get_mut(number).ok_or(Errno::NOSPC)?;
+        place.get_or_insert(folder);
+        let place = self.entries.iter_mut().find(|place| place.is_none()).ok_or(Errno::NOSPC)?;
+        *place = Some(Entry { folder: number, path });
+        Ok(())
+    }
+
+    /// Whether there is a path of which this name is part, or could be.
+    pub(super) fn is_about(&self, name: &[u8]) -> bool {
+        !name.is_ascii() || self.entries.iter().flatten().any(|entry| entry.is_about(name))
+    }
+
+    /// Whether something may get this name in this folder, as long as the hold is kept.
+    pub(super) fn may_get(
+        &self,
+        folder: &Owned,
+        name: &[u8],
+        thing: &Thing<'_>,
+    ) -> sys::Result<Hold<'_>> {
+        if !self.is_about(name) {
+            return Ok(Hold(&[]));
+        }
+        let hold = Hold::on(&self.folders)?;
+        let is_unclear = !name.is_ascii() && may_fold(folder.number());
+        let asked = Asked { identity: folder.stat()?.identity, name, is_unclear, thing };
+        let entries = self.entries.iter().flatten();
+        for entry in entries.filter(|entry| is_unclear || entry.is_about(name)) {
+            let folder = self.folders.get(entry.folder).and_then(Option::as_ref);
+            entry.judge(folder.ok_or(Errno::ACCES)?, &asked)?;
+        }
+        Ok(hold)
+    }
+}
+
+/// Keeps the brokers of other boxes over the same folders from moving a folder into a path while this
+/// one makes a name in it. The program can hold it too, and then makes no such name.
+pub(super) struct Hold<'a>(&'a [Option<Owned>]);
+
+impl<'a> Hold<'a> {
+    fn on(folders: &'a [Option<Owned>]) -> sys::Result<Self> {
+        const PATIENCE: u32 = 100;
+        const PAUSE_NS: u64 = 1_000_000;
+        for _ in 0..PATIENCE {
+            let hold = Self(folders);
+            // The root of the box is only a handle, which cannot be locked, and is nobody else's.
+            let is_held =
+                |folder: &Owned| !matches!(names::lock(folder.number()), Err(Errno::AGAIN));
+            if folders.iter().flatten().all(is_held) {
+                return Ok(hold);
+            }
+            drop(hold);
+            sys::poll(&mut [], Some(PAUSE_NS))?;
+        }
+        Err(Errno::BUSY)
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        for folder in self.0.iter().flatten() {
+            names::unlock(folder.number());
+        }
+    }
+}
+
+/// A name that something is about to get.
+struct Asked<'a> {
+    identity: ((u32, u32), u64),
+    name: &'a [u8],
+    /// It may be the same as others in that folder.
+    is_unclear: bool,
+    thing: &'a Thing<'a>,
+}
+
+impl Entry {
+    fn is_about(&self, name: &[u8]) -> bool {
+        self.path.split(|byte| *byte == b'/').any(|part| is_same(part, name))
+    }
+
+    /// Looks at each folder on the way that is there now.
+    fn judge(&self, start: &Owned, asked: &Asked<'_>) -> sys::Result<()> {
+        let mut inner: Option<Owned> = None;
+        let mut path = self.path;
+        loop {
+            let folder = inner.as_ref().unwrap_or(start);
+            let (part, rest) = first(path);
+            if folder.stat()?.identity == asked.identity {
+                let is_it = is_same(part, asked.name);
+                match (rest, asked.thing) {
+                    _ if asked.is_unclear => return Err(Errno::ACCES),
+                    _ if !is_it => {}
+                    // In the place of a folder, a link could lead to one in which the rest of the path
+                    // is, and so could a file, as `.git` does.
+                    (None, _) | (Some(_), Thing::Other) => return Err(Errno::ACCES),
+                    (Some(rest), Thing::Folder(moved)) => {
+                        is_free_of(moved, rest).map_err(|_seen| Errno::ACCES)?;
+                    }
+                    (Some(_), Thing::NewFolder) => {}
+                }
+            }
+            // The last name is not looked for: whatever it is, it is not a folder on the way.
+            if rest.is_none() {
+                return Ok(());
+            }
+            match next_beneath(folder, path).map_err(|_unclear| Errno::ACCES)? {
+                Some((next, rest)) => (inner, path) = (Some(next), rest),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// A path's first name and the rest, if there is one.
+fn first(path: &'static [u8]) -> (&'static [u8], Option<&'static [u8]>) {
+    let name = path.split(|byte| *byte == b'/').next().unwrap_or(path);
+    let mut rest = path.get(name.len()..).unwrap_or(&[]);
+    while let Some(after) = rest.strip_prefix(b"/") {
+        rest = after;
+    }
+    (name, Some(rest).filter(|rest| !rest.is_empty()))
+}
+
+/// Upper and lower case are the same on some file systems, dots and spaces at the end are nothing.
+pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    trimmed(one).eq_ignore_ascii_case(trimmed(other))
+}
+
+fn trimmed(name: &[u8]) -> &[u8] {
+    let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' '));
+    end.and_then(|end| name.get(..=end)).unwrap_or(name)
+}
+
+/// Fails if a path is there beneath a folder, or a link on the way to it, or it cannot be seen.
+fn is_free_of(folder: &Owned, path: &'static [u8]) -> sys::Result<()> {
+    let mut next = next_beneath(folder, path)?;
+    while let Some((inner, rest)) = next {
+        next = next_beneath(&inner, rest)?;
+    }
+    Ok(())
+}
+
+/// The folder that has the first name of a path, with the rest; none if the path ends before it.
+/// Fails if the whole path is there, or a link is on the way.
+fn next_beneath(
+    folder: &Owned,
+    path: &'static [u8],
+) -> sys::Result<Option<(Owned, &'static [u8])>> {
+    let (name, rest) = first(path);
+    let mut text = [0; 256];
+    if name.is_empty() || name.len() >= text.len() || matches!(name, b"." | b"..") {
+        return Err(Errno::INVAL);
+    }
+    for (place, byte) in text.iter_mut().zip(name) {
+        *place = *byte;
+    }
+    let text = CStr::from_bytes_until_nul(&text).map_err(|_no_nul| Errno::INVAL)?;
+    let found = match names::look(folder.number(), text) {
+        Err(Errno::NOENT) => return Ok(None),
+        found => Owned::new(found?),
+    };
+    let Some(rest) = rest else { return Err(Errno::EXIST) };
+    match found.stat()? {
+        stat if stat.is_folder => Ok(Some((found, rest))),
+        stat if stat.kind == kind::LINK => Err(Errno::LOOP),
+        _ => Ok(None),
+    }
+}
+
+/// Whether names that are not ASCII might be the same as others in a folder: where it says so,
+/// where its file system is known for it or leaves it to somebody else, and where it cannot be seen.
+fn may_fold(folder: Fd) -> bool {
+    // From linux/magic.h and the file systems: FAT, exFAT, NTFS (two), SMB (three), HFS+, HFS, JFS,
+    // ZFS, 9P, FUSE.
+    const FOLDING: [u32; 13] = [
+        0x4d44,
+        0x2011_bab0,
+        0x5346_544e,
+        0x7366_746e,
+        0x517b,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x482b,
+        0x4244,
+        0x3153_464a,
+        0x2fc1_2fc1,
+        0x0102_1997,
+        0x6573_5546,
+    ];
+    names::file_system(folder).map_or(true, |system| FOLDING.contains(&system.kind))
+        || names::folds_case(folder).unwrap_or(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_whatever_their_case_and_the_dots_behind() {
+        for name in [".mcp.json", ".MCP.Json", ".mcp.json.", ".mcp.json . "] {
+            assert!(is_same(b".mcp.json", name.as_bytes()), "{name}");
+        }
+        for name in ["mcp.json", ".mcp.jso", ".mcp.jsonl", "..mcp.json", ""] {
+            assert!(!is_same(b".mcp.json", name.as_bytes()), "{name}");
+        }
+        assert!(is_same(b"...", b"...") && !is_same(b"a", b"..."));
+    }
+
+    #[test]
+    fn a_path_is_taken_apart_name_by_name() {
+        assert_eq!(first(b"a/b/c"), (&b"a"[..], Some(&b"b/c"[..])));
+        assert_eq!(first(b"a//b"), (&b"a"[..], Some(&b"b"[..])));
+        assert_eq!(first(b"a/"), (&b"a"[..], None));
+        assert_eq!(first(b"a"), (&b"a"[..], None));
+    }
+}

@@ -1,0 +1,63 @@
+//! The paths that a box must not make: those to be protected or hidden that are not there.
+
+use std::ffi::CString;
+use std::path::Path;
+
+use stockade_linux::{Errno, Mechanism, StartError, Step};
+
+use super::cover::Cover;
+use super::root::c_path;
+use crate::confine::Files;
+use crate::guarantee::{Enforced, Guarantee};
+use crate::outcome::{Failure, chain};
+
+/// All of them that are beneath a folder that can be written.
+///
+/// A link on the way would let the same path be made by another name, so it ends the launch.
+pub(super) fn forbidden(files: &Files, cover: &Cover) -> Result<Vec<CString>, Failure> {
+    let mut forbidden = Vec::new();
+    for path in cover.absent.iter().chain(&cover.absent_hidden) {
+        let Some(folder) = files.write.iter().find(|folder| path.starts_with(folder)) else {
+            continue;
+        };
+        if let Some(link) = link_on_the_way(folder, path) {
+            let message = format!("{link:?} is a link, behind which {path:?} could be made");
+            return Err(failure(message).remedy("make it a folder, or lower box.require"));
+        }
+        forbidden.push(c_path(path)?);
+    }
+    Ok(forbidden)
+}
+
+fn link_on_the_way<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
+    let above = path.ancestors().skip(1).take_while(|above| *above != folder);
+    let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
+    above.into_iter().find(|above| is_link(above))
+}
+
+/// Names no broker as a keeper where there is nothing to be forbidden.
+pub(super) fn forget(enforcement: &mut [Enforced]) {
+    for line in enforcement.iter_mut().filter(|line| line.guarantee == Guarantee::Protected) {
+        line.by.retain(|by| *by != Mechanism::Broker.name());
+    }
+}
+
+/// Whether it was the broker that could not be started.
+pub(super) fn is_to_blame(error: StartError) -> bool {
+    let is_old = error.step == Step::FilterCalls && error.errno == Errno::INVAL;
+    is_old || matches!(error.step, Step::LearnNames | Step::TestBroker)
+}
+
+/// Why nothing was started.
+pub(super) fn not_started(error: StartError) -> Failure {
+    failure(format!("could not {}", chain(&error))).remedy(
+        "this takes Linux 5.19 and a kernel that lets the box look at its own processes \
+         (kernel.yama.ptrace_scope below 3); box.require = [\"protected:detected\"] does without",
+    )
+}
+
+fn failure(message: String) -> Failure {
+    let mut failure = Failure::new("keep protected paths from being made", message);
+    failure.guarantee = Some(Guarantee::Protected.to_string());
+    failure
+}
