@@ -1,5 +1,8 @@
 //! Attacks on files: paths, links, mounts, metadata, the kernel's own file systems.
 
+mod absent_made;
+mod absent_moved_in;
+mod absent_through_link;
 mod absolute_path;
 mod bind_mount;
 mod cgroup_mount;
@@ -67,6 +70,9 @@ mod watch_outside;
 use crate::support::suite;
 
 suite! {
+    absent_made,
+    absent_moved_in,
+    absent_through_link,
     absolute_path,
     bind_mount,
     cgroup_mount,

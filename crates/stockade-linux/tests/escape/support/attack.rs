@@ -29,6 +29,8 @@ pub(crate) struct Attack {
     pub(crate) locks: &'static [&'static [Mechanism]],
     /// The Landlock ABI from which on Landlock is a lock, where it is one.
     pub(crate) landlock_since: u32,
+    /// Paths of the scene that must not be made, which takes a broker.
+    pub(crate) forbids: &'static [&'static str],
     /// Why the kernel stops it whatever is left out, where that is so: it then says nothing about
     /// the box.
     pub(crate) kernel_default: Option<&'static str>,
@@ -48,6 +50,7 @@ impl Attack {
         refused: &[],
         locks: &[],
         landlock_since: 1,
+        forbids: &[],
         kernel_default: None,
         known_gap: None,
     };

@@ -51,7 +51,8 @@ pub(crate) const LEAKED: usize = 50;
 
 /// Runs the attack in the standard box with these mechanisms left out.
 pub(crate) fn boxed(attack: &Attack, scene: &Scene, left_out: &[Mechanism]) -> Answer {
-    let jail = boxes::standard(scene, program(), left_out);
+    let mut jail = boxes::standard(scene, program(), left_out);
+    jail.forbidden = attack.forbids.iter().map(|path| boxes::text(&scene.at(path))).collect();
     let words = std::iter::once(program().to_str().unwrap()).chain(ARGS);
     let text = |text: &str| boxes::text(Path::new(text));
     let env = environment(attack, scene);
