@@ -29,6 +29,8 @@ pub struct Capabilities {
     pub network: Result<(), StartError>,
     /// A root of its own with a fresh `/proc`.
     pub root: Result<(), StartError>,
+    /// The broker that makes names for the program.
+    pub broker: Result<(), StartError>,
     /// Landlock's ABI, if there is one.
     pub landlock_abi: Option<u32>,
     /// Why there is no Landlock.
@@ -43,13 +45,19 @@ pub struct Capabilities {
 
 /// Tries what this machine can do for this user. It takes a few milliseconds.
 pub fn capabilities() -> Capabilities {
-    let proc = Mount::Proc { target: c"/proc".to_owned(), view: ProcView::ProcessesOnly };
+    let proc = || Mount::Proc { target: c"/proc".to_owned(), view: ProcView::ProcessesOnly };
+    let with_root = |jail: &mut Jail| jail.root = Some(vec![proc()]);
+    let with_broker = |jail: &mut Jail| {
+        with_root(jail);
+        jail.forbidden.push(c"/stockade-makes-no-such-name".to_owned());
+    };
     Capabilities {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         keeper: try_keeper(),
-        namespaces: try_box(Network::Host, None),
-        network: try_box(Network::None, None),
-        root: try_box(Network::Host, Some(vec![proc])),
+        namespaces: try_box(|_| {}),
+        network: try_box(|jail| jail.network = Network::None),
+        root: try_box(with_root),
+        broker: try_box(with_broker),
         landlock_abi: landlock::abi(),
         landlock_missing: landlock::missing(),
         landlock_errata: landlock::errata(),
@@ -84,12 +92,12 @@ fn try_keeper() -> Result<(), StartError> {
 }
 
 /// Makes a box for a program that it does not have: if that is all that is wrong, it was made.
-fn try_box(network: Network, root: Option<Vec<Mount>>) -> Result<(), StartError> {
+fn try_box(furnish: impl FnOnce(&mut Jail)) -> Result<(), StartError> {
     const NO_PROGRAM: &CStr = c"/stockade-has-no-such-program";
     let spec = no_program()?;
     let mut jail = Jail::new(NO_PROGRAM, c"/");
-    jail.network = network;
-    jail.root = root;
+    jail.network = Network::Host;
+    furnish(&mut jail);
     let unclear = StartError { step: Step::FindProgram, errno: Errno::EXIST };
     match start_jailed(spec, jail) {
         Err(StartError { step: Step::FindProgram, errno: Errno::NOENT }) => Ok(()),

@@ -18,6 +18,7 @@ use stockade_linux::{
     Sockets, Spec, Stdin, Tracing, Yard,
 };
 
+pub(super) use self::broker::is_to_blame as is_broker_to_blame;
 use self::cover::Cover;
 pub(super) use self::cover::{Covered, lose_replaced};
 use self::forms::NotBoxed;

@@ -231,6 +231,10 @@ fn the_jail_is_planned_in_the_order_in_which_it_is_made() {
         let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
         rest = after;
     }
+    assert!(!plan.contains("(broker)"), "{plan}");
+    let mut strict = policy.clone();
+    strict.require.insert(Guarantee::Protected, Kept::Full);
+    assert!(shown(strict, SCOPED).contains("(broker)"));
     let open = Policy { network: stockade::confine::Network::Host, ..policy };
     assert!(!shown(open, SCOPED).contains("network namespace"));
 }
@@ -249,6 +253,12 @@ fn the_jail_says_what_it_does_not_keep() {
     let kept = |guarantee| description.enforcement.iter().find(|one| one.guarantee == guarantee);
     assert_eq!(kept(Guarantee::Kernel).unwrap().kept, Kept::None);
     assert_eq!(kept(Guarantee::Protected).unwrap().kept, Kept::Detected);
+    let mut strict = confinement;
+    strict.require.insert(Guarantee::Protected, Kept::Full);
+    let description = Tier::Jail.describe(&strict, SCOPED).unwrap();
+    let line = description.enforcement.iter().find(|one| one.guarantee == Guarantee::Protected);
+    let line = line.unwrap();
+    assert_eq!((line.kept, line.by[..2].to_vec()), (Kept::Full, vec!["mount-namespace", "broker"]));
 }
 
 /// What can be kept without namespaces, which `policies/no-namespaces.toml` requires.

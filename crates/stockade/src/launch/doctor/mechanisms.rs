@@ -5,6 +5,7 @@ use serde::Serialize;
 use stockade_linux::{Capabilities, CgroupVersion, Controller, Errno, StartError};
 
 use crate::guarantee::Guarantee;
+use crate::launch::jail::is_broker_to_blame;
 use crate::launch::remedy;
 use crate::outcome::chain;
 
@@ -54,6 +55,7 @@ pub(super) fn all(machine: &Capabilities) -> Vec<Diagnosis> {
         tried(namespaces, machine.namespaces),
         tried(network, machine.network),
         tried(root, machine.root),
+        broker(machine.broker),
         landlock(machine),
         filter(machine.filter),
     ];
@@ -71,6 +73,18 @@ fn tried(diagnosis: Diagnosis, result: Result<(), StartError>) -> Diagnosis {
         Err(error) => {
             diagnosis.lacking(format!("could not {}", chain(&error)), remedy::for_namespaces(error))
         }
+    }
+}
+
+/// It takes a box, and more of the kernel than a box does.
+fn broker(result: Result<(), StartError>) -> Diagnosis {
+    let diagnosis = Diagnosis::new("broker", "Linux 5.19", &[Guarantee::Protected]);
+    match result {
+        Err(error) if is_broker_to_blame(error) => diagnosis.lacking(
+            format!("could not {}", chain(&error)),
+            "a newer kernel: Linux 5.19; and kernel.yama.ptrace_scope below 3",
+        ),
+        other => tried(diagnosis, other),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn forget(enforcement: &mut [Enforced]) {
 }
 
 /// Whether it was the broker that could not be started.
-pub(super) fn is_to_blame(error: StartError) -> bool {
+pub(in crate::launch) fn is_to_blame(error: StartError) -> bool {
     let is_old = error.step == Step::FilterCalls && error.errno == Errno::INVAL;
     is_old || matches!(error.step, Step::LearnNames | Step::TestBroker)
 }
