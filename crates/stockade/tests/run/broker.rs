@@ -96,6 +96,19 @@ fn git_commits_and_its_missing_hooks_cannot_be_made() {
 }
 
 #[test]
+fn missing_hooks_of_submodules_and_worktrees_cannot_be_made_either() {
+    let Some(project) = project() else { return };
+    for folder in [".git/modules/a/b", ".git/worktrees/w"] {
+        fs::create_dir_all(project.path(folder)).unwrap();
+    }
+    fs::write(project.path(".git/modules/a/b/config"), "").unwrap();
+    let script = "mkdir .git/modules/a/b/hooks || echo no; echo > .git/worktrees/w/config.worktree || echo no
+        mkdir -p .git/modules/c && echo > .git/modules/c/config && echo new\n";
+    let report = project.sh(strict(|_| {}), script, &[]);
+    assert_eq!(text(&report, "stdout"), "no\nno\nnew\n", "{report}");
+}
+
+#[test]
 fn boxes_that_were_made_in_advance_keep_it_too() {
     let Some(project) = project() else { return };
     project.script(

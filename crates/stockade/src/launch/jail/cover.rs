@@ -122,14 +122,13 @@ fn git_paths(root: &Path) -> Vec<PathBuf> {
         if let Some(led_to) = text.strip_prefix("gitdir:").map(|led_to| root.join(led_to.trim())) {
             found.extend(["config", "hooks", "commondir"].map(|name| led_to.join(name)));
         }
-        found.retain(|path| path.starts_with(root) && path.exists());
+        found.retain(|path| path.starts_with(root));
         found.push(git);
         return found;
     }
     modules(&git.join("modules"), MODULES_DEPTH_MAX, &mut found);
     for worktree in folders_in(&git.join("worktrees")) {
-        let names = ["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name));
-        found.extend(names.into_iter().filter(|path| path.exists()));
+        found.extend(["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name)));
     }
     found
 }
@@ -138,8 +137,7 @@ fn modules(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Some(deeper) = depth.checked_sub(1) else { return };
     for inner in folders_in(folder) {
         if inner.join("config").exists() {
-            let names = ["config", "hooks"].map(|name| inner.join(name));
-            found.extend(names.into_iter().filter(|path| path.exists()));
+            found.extend(["config", "hooks", "commondir"].map(|name| inner.join(name)));
             modules(&inner.join("modules"), deeper, found);
         } else {
             modules(&inner, deeper, found);
