@@ -47,10 +47,20 @@ pub(super) fn brokered() -> Vec<(u32, Outcome)> {
     let others = made.into_iter().filter(|call| calls.iter().all(|(known, _)| known != call));
     let others: Vec<_> = others.map(|call| (call, Outcome::Tell)).collect();
     calls.extend(others);
-    // It changes which names are the same in a folder.
-    calls.push((number(SYS_FILE_SETATTR), Outcome::Errno(libc::ENOSYS)));
+    calls.extend(BYPASSED.iter().map(|call| (number(*call), Outcome::Errno(libc::ENOSYS))));
     calls
 }
+
+/// Absent where a broker makes names.
+const BYPASSED: &[libc::c_long] = &[
+    // What a program takes from itself, and from those that it starts, does not bind the broker: it
+    // has to know that it cannot.
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+    // It changes which names are the same in a folder.
+    SYS_FILE_SETATTR,
+];
 
 /// Calls that make a name, but for `open`, which may.
 const MAKING: &[libc::c_long] = &[
