@@ -5,6 +5,7 @@
 
 #[cfg(feature = "sabotage")]
 mod lack;
+mod instruction;
 mod program;
 mod table;
 

@@ -1,5 +1,6 @@
 //! Turns a list of calls and outcomes into a program for the kernel's packet filter.
 
+use super::instruction::{ANY_BIT, AT_LEAST, EQUAL, and, give, jump, load, refuse};
 use super::{Names, Sockets};
 
 /// What happens with a system call.
@@ -86,7 +87,6 @@ const AT_ARCHITECTURE: u32 = 4;
 const AT_ARGUMENTS: u32 = 16;
 
 const KILL_PROCESS: u32 = 0x8000_0000;
-const ERRNO: u32 = 0x0005_0000;
 const ALLOW: u32 = 0x7fff_0000;
 const USER_NOTIF: u32 = 0x7fc0_0000;
 
@@ -370,39 +370,4 @@ fn compare(index: u32, values: &[u32], found: u64, other: u64) -> Vec<u64> {
 
 const fn argument(index: u32) -> u32 {
     AT_ARGUMENTS.saturating_add(index.saturating_mul(8))
-}
-
-// Operations of linux/bpf_common.h.
-const LOAD: u16 = 0x20;
-const EQUAL: u16 = 0x15;
-const AT_LEAST: u16 = 0x35;
-const ANY_BIT: u16 = 0x45;
-const AND: u16 = 0x54;
-const RETURN: u16 = 0x06;
-
-fn load(offset: u32) -> u64 {
-    instruction(LOAD, 0, 0, offset)
-}
-
-fn and(mask: u32) -> u64 {
-    instruction(AND, 0, 0, mask)
-}
-
-fn jump(condition: u16, value: u32, if_true: u8, if_false: u8) -> u64 {
-    instruction(condition, if_true, if_false, value)
-}
-
-fn give(action: u32) -> u64 {
-    instruction(RETURN, 0, 0, action)
-}
-
-fn refuse(errno: i32) -> u64 {
-    give(ERRNO | errno.unsigned_abs())
-}
-
-/// `struct sock_filter` of `linux/filter.h` as a word.
-fn instruction(code: u16, if_true: u8, if_false: u8, value: u32) -> u64 {
-    let [c0, c1] = code.to_ne_bytes();
-    let [v0, v1, v2, v3] = value.to_ne_bytes();
-    u64::from_ne_bytes([c0, c1, if_true, if_false, v0, v1, v2, v3])
 }
