@@ -1,5 +1,5 @@
 //! What a decision costs: microseconds and allocations for one call, as a table in
-//! `docs/benchmarks/decision.md`.
+//! `docs/bench/decision.md`.
 //!
 //! `cargo bench -p stockade` measures and writes the table; it is no part of the tests.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set up its project must stop")]
@@ -51,7 +51,7 @@ fn main() {
     .unwrap();
     println!("{table}");
     let text = format!("{}\n{table}\n{}", INTRODUCTION.trim(), FLOOR.trim_start());
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks/decision.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench/decision.md");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
 }

@@ -1,5 +1,5 @@
 //! What a launch costs beside a bare spawn of the same program, as a table in
-//! `docs/benchmarks/launch.md`.
+//! `docs/bench/launch.md`.
 //!
 //! `cargo bench -p stockade --bench launch` measures and writes the table; it is no part of the
 //! tests. Rows are measured in turn, round by round, so that a slow moment hits all of them.
@@ -76,7 +76,7 @@ fn main() {
     }
     println!("{table}");
     let text = format!("{}\n{table}\n{}", INTRODUCTION.trim(), FLOOR.trim_start());
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks/launch.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench/launch.md");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
 }
