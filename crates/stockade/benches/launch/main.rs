@@ -1,166 +1,110 @@
-//! What a launch costs beside a bare spawn of the same program, as a table in
-//! `docs/bench/launch.md`.
+//! What a launch costs beside a bare spawn of the same program and beside other tools, as tables in
+//! `docs/bench/launch.md` and a chart beside it.
 //!
-//! `cargo bench -p stockade --bench launch` measures and writes the table; it is no part of the
-//! tests. Rows are measured in turn, round by round, so that a slow moment hits all of them.
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot set up its project must stop")]
-#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-#![expect(clippy::indexing_slicing, clippy::type_complexity, reason = "fixed tables of a few rows")]
+//! `cargo bench -p stockade --bench launch` measures everything; it is no part of the tests. It works
+//! for root and for an ordinary user, and each has a section of the document. Variables:
+//!
+//! - `STOCKADE_BENCH_ROUNDS` (300) and `STOCKADE_BENCH_MILLIS` (2000, for each throughput);
+//! - `STOCKADE_BENCH_PARTS`: only these, as `launches,throughput`; then nothing is written;
+//! - `STOCKADE_BENCH_DOCS`: the folder that the document is in, for a user who cannot write to it;
+//! - `STOCKADE_BENCH_SECTION`: the section's name;
+//! - `STOCKADE_BENCH_BINARY`: the `stockade` to measure, for a copy of this program.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot measure must stop")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its tables")]
 #![expect(clippy::disallowed_methods, reason = "the bare spawn is what we compare with")]
+#![expect(clippy::indexing_slicing, reason = "fixed tables of a few rows")]
+#![expect(clippy::arithmetic_side_effects, reason = "counts and figures of a few digits")]
+
+mod chart;
+mod deadline;
+mod document;
+mod ground;
+mod host;
+mod launches;
+mod parts;
+mod peers;
+mod role;
+mod spare;
+mod stats;
+mod table;
+mod throughput;
+mod waiting;
+mod work;
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use stockade::launch::Warmth;
-use stockade::tier::Tier;
-use stockade::{Policy, Stockade, ToolCall};
+use crate::ground::Ground;
+use crate::launches::{BARE, Launches};
+use crate::peers::BUBBLEWRAP;
+use crate::role::Busy;
+use crate::stats::{Row, Spread, in_turn, rounds};
+use crate::table::Measures;
 
-const ROUNDS: usize = 300;
-const BALLAST_BYTES: usize = 1 << 30;
+/// A part of the measurements: its name, its heading, and what it writes.
+type Part = (&'static str, &'static str, fn(&Ground) -> String);
+
+const PARTS: [Part; 7] = [
+    ("launches", "", measure_launches),
+    ("throughput", "Several in flight", throughput::measure),
+    ("host", "A large host", host::measure),
+    ("work", "Work in the box", work::measure),
+    ("deadline", "From the deadline to the end", deadline::measure),
+    ("waiting", "Memory of a box that waits", waiting::measure),
+    ("parts", "What each part of a box costs", parts::measure),
+];
 
 fn main() {
-    let project = tempfile::tempdir().unwrap();
-    let open = |tier: Tier| {
-        let policy = Policy { tier, ..Policy::shipped() };
-        let journal = project.path().join(format!("{tier}.jsonl"));
-        Stockade::open(project.path(), policy, &journal).unwrap()
-    };
-    let (process, jail) = (open(Tier::Process), open(Tier::Jail).with_warmth(Warmth::Cold));
-    let copied = open(Tier::Jail).with_warmth(Warmth::Warm { spares: 0 });
-    let waiting = open(Tier::Jail).with_warmth(Warmth::Warm { spares: 2 });
-    let run = |stockade: &Stockade| assert!(stockade.run(ToolCall::exec(["/bin/true"])).ok());
-    let mut rows: Vec<(String, Box<dyn FnMut()>)> = vec![
-        ("bare spawn of `/bin/true`".to_owned(), Box::new(|| bare(&mut Command::new("/bin/true")))),
-        ("`Stockade::run`, process tier".to_owned(), Box::new(move || run(&process))),
-        ("`Stockade::run`, jail".to_owned(), Box::new(move || run(&jail))),
-        ("`Stockade::run`, jail, copied".to_owned(), Box::new(move || run(&copied))),
-        ("`Stockade::run`, jail, waiting".to_owned(), Box::new(move || run(&waiting))),
-    ];
-    let binary = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/stockade");
-    for tier in ["process", "jail"] {
-        let (binary, root) = (binary.clone(), project.path().to_owned());
-        let journal = root.join(format!("binary-{tier}.jsonl"));
-        if !binary.exists() {
-            println!("skipped: build the binary first (cargo build --release)");
-            break;
-        }
-        rows.push((
-            format!("`stockade run --tier {tier} -- /bin/true`, a process of its own"),
-            Box::new(move || {
-                let mut command = Command::new(&binary);
-                command.args(["run", "--tier", tier, "--root"]).arg(&root);
-                bare(command.arg("--journal").arg(&journal).args(["--", "/bin/true"]));
-            }),
-        ));
+    if role::play() {
+        return;
     }
-    for (name, argv) in peers() {
-        rows.push((
-            format!("`{name}`"),
-            Box::new(move || bare(Command::new(argv[0]).args(&argv[1..]))),
-        ));
+    let wanted = std::env::var("STOCKADE_BENCH_PARTS").ok();
+    let is_wanted =
+        |name: &str| wanted.as_ref().is_none_or(|some| some.split(',').any(|one| one == name));
+    launches::build_binary();
+    std::fs::create_dir_all(document::folder()).unwrap();
+    let (ground, mut text) = (Ground::new(), document::machine(rounds()));
+    for (_, heading, measure) in PARTS.into_iter().filter(|(name, ..)| is_wanted(name)) {
+        let part = measure(&ground);
+        let part = if heading.is_empty() { part } else { format!("### {heading}\n\n{part}") };
+        println!("{part}");
+        write!(text, "\n\n{}", part.trim()).unwrap();
     }
-    let small = measure(&mut rows);
-    let ballast = vec![1_u8; BALLAST_BYTES];
-    let large = measure(&mut rows[..5]);
-    assert_eq!(ballast.len(), BALLAST_BYTES);
-    let mut table =
-        String::from("| launch | median, ms | p99, ms | bare = 1 |\n|---|---:|---:|---:|\n");
-    let bare_median = small[0].0;
-    for ((name, _), (median, p99)) in rows.iter().zip(&small) {
-        row(&mut table, name, *median, *p99, bare_median);
+    if wanted.is_some() {
+        println!("not written: only some parts were measured");
+    } else {
+        document::write(&document::section(), &text);
     }
-    for ((name, _), (median, p99)) in rows.iter().zip(&large) {
-        row(&mut table, &format!("{name}, host with 1 GiB resident"), *median, *p99, large[0].0);
-    }
-    println!("{table}");
-    let text = format!("{}\n{table}\n{}", INTRODUCTION.trim(), FLOOR.trim_start());
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench/launch.md");
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(file, text).unwrap();
 }
 
-const INTRODUCTION: &str = "
-# What a launch costs
-
-Written by `cargo bench -p stockade --bench launch`, from call to report, journal included. Tools of
-the same kind are measured beside it where they are installed. The figures are one machine's: the
-last column is what to compare.
-";
-
-const FLOOR: &str = "
-The floor is the spawn itself: fork, exec, the dynamic loader and exit of `/bin/true`. A run of the
-process tier executes two programs, the keeper and the one that was asked for, so about twice that
-is what this design can reach without a keeper that is already waiting. The jail adds namespaces
-(the one for the network is the dearest), about twenty mounts, cgroups, a look at the box from outside,
-and their removal; prepared boxes that wait are not there yet.
-";
-
-/// Tools of the same kind, with the mildest box that each offers.
-fn peers() -> Vec<(&'static str, Vec<&'static str>)> {
-    let known: [(&str, Vec<&str>); 3] = [
-        (
-            "bwrap --ro-bind / / --unshare-all",
-            vec![
-                "bwrap",
-                "--ro-bind",
-                "/",
-                "/",
-                "--dev",
-                "/dev",
-                "--proc",
-                "/proc",
-                "--unshare-all",
-                "/bin/true",
-            ],
-        ),
-        ("firejail --noprofile", vec!["firejail", "--quiet", "--noprofile", "/bin/true"]),
-        ("nsjail -Mo", vec!["nsjail", "-Mo", "--chroot", "/", "-q", "--", "/bin/true"]),
-    ];
-    let is_installed = |argv: &Vec<&str>| {
-        let found = Command::new(argv[0])
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        found.is_ok()
-    };
-    known.into_iter().filter(|(_, argv)| is_installed(argv)).collect()
-}
-
-fn bare(command: &mut Command) {
-    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    assert!(status.unwrap().success(), "{command:?}");
-}
-
-fn measure(rows: &mut [(String, Box<dyn FnMut()>)]) -> Vec<(Duration, Duration)> {
-    let mut times = vec![Vec::with_capacity(ROUNDS); rows.len()];
-    for round in 0..ROUNDS + 10 {
-        for ((_, once), times) in rows.iter_mut().zip(&mut times) {
-            let started = Instant::now();
-            once();
-            if round >= 10 {
-                times.push(started.elapsed());
-            }
-        }
-    }
-    times
-        .into_iter()
-        .map(|mut times| {
-            times.sort_unstable();
-            (times[ROUNDS / 2], times[ROUNDS * 99 / 100])
-        })
-        .collect()
-}
-
-fn row(table: &mut String, name: &str, median: Duration, p99: Duration, bare: Duration) {
-    let ratio = median.as_secs_f64() / bare.as_secs_f64();
-    writeln!(
-        table,
-        "| {name} | {:.2} | {:.2} | {ratio:.2} |",
-        median.as_secs_f64() * 1e3,
-        p99.as_secs_f64() * 1e3
+/// Launches of everything, idle and with all processors busy; draws the chart too.
+fn measure_launches(ground: &Ground) -> String {
+    let mut all = launches::all(ground);
+    let idle = turns(&mut all);
+    let measures = Measures::of(&idle, BARE, BUBBLEWRAP);
+    let busy = Busy::begin().map(|_busy| turns(&mut all));
+    let busy = busy.map_or_else(
+        || "not measured: this process runs before all ordinary ones\n".to_owned(),
+        |busy| table::launches(&busy, &Measures::of(&busy, BARE, BUBBLEWRAP)).to_string(),
+    );
+    let section = document::section();
+    let name = document::chart_name(&section);
+    let chart = chart::draw(&idle, &measures, &section);
+    std::fs::write(document::folder().join(&name), chart).unwrap();
+    let apart = all.apart.iter().map(|one| {
+        format!("{}: measured in turns of its own, for it mounts on the host", one.rows[0].name)
+    });
+    let missing = all.missing.iter().map(|line| format!("not measured here: {line}"));
+    let notes: Vec<String> = apart.chain(missing).map(|line| format!("- {line}\n")).collect();
+    let notes = notes.concat();
+    format!(
+        "### Idle\n\n{}\n![What a launch costs]({name})\n\n{notes}\n### With all processors busy\n\n{busy}",
+        table::launches(&idle, &measures),
     )
-    .unwrap();
+}
+
+/// Measures all that can be measured in turn, then the others.
+fn turns(all: &mut Launches<'_>) -> Vec<(Row, Spread)> {
+    let mut rows = in_turn(&mut all.together, rounds());
+    rows.extend(in_turn(&mut all.apart, rounds()));
+    rows
 }

@@ -1,0 +1,158 @@
+//! Everything that launches the program, one beside the other.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use stockade::confine::Network;
+use stockade::launch::Warmth;
+use stockade::tier::Tier;
+
+use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
+use crate::peers::{self, Peer};
+use crate::role::first_call;
+use crate::spare;
+use crate::stats::{Contestant, Kind, Row, Target};
+
+pub(crate) const BARE: &str = "bare spawn of `/bin/true`";
+/// How long a yard has to fill up again before the next one is measured.
+const REFILL: Duration = Duration::from_millis(5);
+
+/// All of them.
+pub(crate) struct Launches<'a> {
+    /// Those that are measured in turn.
+    pub(crate) together: Vec<Contestant<'a>>,
+    /// Those that have to be measured apart, for they would make each later call a first one.
+    pub(crate) apart: Vec<Contestant<'a>>,
+    /// A line about each that is not there.
+    pub(crate) missing: Vec<String>,
+}
+
+pub(crate) fn all(ground: &Ground) -> Launches<'_> {
+    let mut together = vec![bare()];
+    let (floors, mut missing) = floors(ground);
+    together.extend(floors);
+    together.extend([
+        first("very first call, own network namespace", Network::None, 4.0, ground),
+        first("very first call, the host's network", Network::Host, 3.3, ground),
+    ]);
+    together.extend(library(ground));
+    together.push(spare::handed_over(ground));
+    match binary() {
+        Some(binary) => together.extend(of_binary(&binary, ground)),
+        None => missing.push("the binary: not built (`cargo build --release`)".to_owned()),
+    }
+    let (peers, unusable) = peers::found(ground);
+    missing.extend(unusable);
+    let contestant = |Peer { name, argv, .. }| {
+        Contestant::new(name, Kind::Peer, None, move || spawn(&argv)).pausing(REFILL)
+    };
+    let (mounting, others): (Vec<Peer>, Vec<Peer>) =
+        peers.into_iter().partition(|peer| peer.mounts);
+    together.extend(others.into_iter().map(contestant));
+    let apart = mounting.into_iter().map(contestant).collect();
+    Launches { together, apart, missing }
+}
+
+/// The measure of all others.
+pub(crate) fn bare<'a>() -> Contestant<'a> {
+    Contestant::new(BARE, Kind::Floor, None, || spawn(&[PROGRAM]))
+}
+
+/// The library in one process, call after call, as warm as it can be.
+pub(crate) fn library(ground: &Ground) -> Vec<Contestant<'_>> {
+    let warm = |name: &str, warmth| ground.open(name, jailed(Network::None)).with_warmth(warmth);
+    let process = ground.open("process", in_tier(Tier::Process));
+    let cold = warm("cold", Warmth::Cold);
+    let copied = warm("copied", Warmth::Warm { spares: 0 });
+    let waiting = warm("waiting", Warmth::Warm { spares: 2 });
+    let ours = |name, target, once: Box<dyn FnMut()>| {
+        Contestant::new(name, Kind::Ours, target, once).pausing(REFILL)
+    };
+    vec![
+        ours("library, process tier", None, Box::new(move || call(&process))),
+        ours("library, every box made from nothing", None, Box::new(move || call(&cold))),
+        ours(
+            "library, later call: a copy of the template",
+            Some(Target::Bare(2.0)),
+            Box::new(move || call(&copied)),
+        ),
+        ours("library, later call: a box that waits", None, Box::new(move || call(&waiting))),
+    ]
+}
+
+/// The first call of a process, with and without the opening.
+fn first<'a>(name: &str, network: Network, most: f64, ground: &Ground) -> Contestant<'a> {
+    let project = ground.project();
+    let row = |name: String, kind, target| Row { name, kind, target };
+    Contestant {
+        rows: vec![
+            row(format!("library, {name}"), Kind::Ours, Some(Target::Bare(most))),
+            row(format!("— of that, `Stockade::run` ({name})"), Kind::Part, None),
+        ],
+        once: Box::new(move || first_call(network, &project)),
+        pause: Duration::ZERO,
+    }
+}
+
+/// What a program of its own costs before it does anything.
+fn floors<'a>(ground: &Ground) -> (Vec<Contestant<'a>>, Vec<String>) {
+    let (mut floors, mut missing) = (Vec::new(), Vec::new());
+    match static_program(&ground.folder("static")) {
+        Some(program) => floors.push(Contestant::new(
+            "bare spawn of a static program that does nothing",
+            Kind::Floor,
+            None,
+            move || spawn(&[&program]),
+        )),
+        None => missing.push("a static program that does nothing: no `gcc` here".to_owned()),
+    }
+    floors.extend(binary().map(|binary| {
+        let argv = [binary.into_os_string(), "--version".into()];
+        Contestant::new("`stockade --version`", Kind::Floor, None, move || spawn(&argv))
+    }));
+    (floors, missing)
+}
+
+fn static_program(folder: &Path) -> Option<PathBuf> {
+    let (source, program) = (folder.join("nothing.c"), folder.join("nothing"));
+    std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static", "-O2", "-o"]).arg(&program).arg(&source);
+    let made = gcc.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    made.is_ok_and(|status| status.success()).then_some(program)
+}
+
+/// `stockade run` in both tiers.
+fn of_binary<'a>(binary: &Path, ground: &Ground) -> Vec<Contestant<'a>> {
+    let one = |tier: &str, target| {
+        let journal = ground.beside(&format!("binary-{tier}.jsonl"));
+        let mut argv: Vec<OsString> = vec![binary.into()];
+        argv.extend(["run", "--tier", tier, "--root"].map(OsString::from));
+        argv.extend([ground.project().into(), "--journal".into(), journal.into()]);
+        argv.extend(["--", PROGRAM].map(OsString::from));
+        let name = format!("`stockade run --tier {tier} -- /bin/true`");
+        Contestant::new(name, Kind::Ours, target, move || spawn(&argv))
+    };
+    vec![one("process", None), one("jail", Some(Target::Bubblewrap(0.35)))]
+}
+
+/// The binary that was built with this benchmark, or the one that is named.
+pub(crate) fn binary() -> Option<PathBuf> {
+    let named = std::env::var_os("STOCKADE_BENCH_BINARY").map(PathBuf::from);
+    let own = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("stockade"));
+    named.or_else(own).filter(|binary| binary.is_file())
+}
+
+/// Builds the binary, so that none of an older day is measured.
+pub(crate) fn build_binary() {
+    let Some(cargo) = std::env::var_os("CARGO") else {
+        println!("not run by cargo: the binary is taken as it is");
+        return;
+    };
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "--quiet", "--package", "stockade-cli"]);
+    build.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+    assert!(build.status().unwrap().success(), "{build:?}");
+}

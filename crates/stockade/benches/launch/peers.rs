@@ -1,0 +1,115 @@
+//! Other tools that confine a program, those of them that are installed here.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::ground::{Ground, PROGRAM};
+
+/// A tool with the words that make it run the program.
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    pub(crate) argv: Vec<OsString>,
+    /// Whether it mounts on the host, which makes boxes that were made in advance out of date.
+    pub(crate) mounts: bool,
+}
+
+pub(crate) const BUBBLEWRAP: &str = "`bwrap`, an agent profile";
+
+/// The tools that work here, and a line about each that does not.
+pub(crate) fn found(ground: &Ground) -> (Vec<Peer>, Vec<String>) {
+    let (mut working, mut missing) = (Vec::new(), Vec::new());
+    for mut peer in known(ground) {
+        let watch = File::open("/proc/self/mountinfo").unwrap();
+        match trial(&peer) {
+            Ok(()) => {
+                peer.mounts = saw_change(&watch);
+                working.push(peer);
+            }
+            Err(why) => missing.push(format!("{}: {why}", peer.name)),
+        }
+    }
+    (working, missing)
+}
+
+/// Whether something was mounted or taken away since it was opened.
+fn saw_change(mounts: &File) -> bool {
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut polled = [PollFd::new(mounts, PollFlags::PRI)];
+    poll(&mut polled, Some(&NOW)).unwrap() > 0
+}
+
+fn trial(peer: &Peer) -> Result<(), String> {
+    let (program, rest) = peer.argv.split_first().unwrap();
+    let output = Command::new(program).args(rest).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| {
+        let is_there = error.kind() != ErrorKind::NotFound;
+        if is_there { error.to_string() } else { "not installed here".to_owned() }
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().last().unwrap_or("no message").trim();
+    output.status.success().then_some(()).ok_or_else(|| format!("does not work here ({said})"))
+}
+
+fn known(ground: &Ground) -> Vec<Peer> {
+    let peer = |name, words: &str| Peer {
+        name,
+        argv: words.split(' ').map(Into::into).collect(),
+        mounts: false,
+    };
+    let project = ground.project();
+    let at = project.display();
+    let apart = "--dev /dev --proc /proc --unshare-all";
+    let system = ["/usr", "/bin", "/lib", "/lib64"].map(Path::new);
+    let system = system.iter().filter(|path| path.exists());
+    let system: Vec<String> =
+        system.map(|path| format!("--ro-bind {0} {0}", path.display())).collect();
+    let system = system.join(" ");
+    let user = if rustix::process::geteuid().is_root() { "" } else { "-U -m -M " };
+    let mut all = vec![
+        peer(BUBBLEWRAP, &format!("bwrap --ro-bind / / --bind {at} {at} {apart} {PROGRAM}")),
+        peer("`bwrap`, a minimal root", &format!("bwrap {system} {apart} {PROGRAM}")),
+        peer("`firejail --noprofile`", &format!("firejail --quiet --noprofile {PROGRAM}")),
+        peer("`nsjail -Mo --chroot /`", &format!("nsjail -Mo -Q --chroot / -- {PROGRAM}")),
+        peer(
+            "`minijail0 -v -p -l -e -r -n`",
+            &format!("minijail0 {user}-v -p -l -e -r -n {PROGRAM}"),
+        ),
+        peer(
+            "`unshare`, namespaces alone",
+            &format!(
+                "unshare --user --map-current-user --mount --pid --fork --net --ipc --uts {PROGRAM}"
+            ),
+        ),
+    ];
+    all.push(crun(ground));
+    all
+}
+
+/// `crun` wants a folder with a description, which it writes itself and we change.
+fn crun(ground: &Ground) -> Peer {
+    let name = "`crun run`";
+    let bundle = ground.folder("crun");
+    let mut spec = Command::new("crun");
+    spec.arg("spec").current_dir(&bundle).stdout(Stdio::null());
+    if !rustix::process::geteuid().is_root() {
+        spec.arg("--rootless");
+    }
+    let argv = ["crun", "run", "--bundle"].map(OsString::from).into_iter();
+    let argv = argv.chain([bundle.clone().into(), "stockade-bench".into()]).collect();
+    if spec.status().is_ok_and(|status| status.success()) {
+        let file = bundle.join("config.json");
+        let text = fs::read_to_string(&file).unwrap();
+        let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        config["process"]["terminal"] = false.into();
+        config["process"]["args"] = vec![PROGRAM].into();
+        config["root"]["path"] = "/".into();
+        config["root"]["readonly"] = true.into();
+        fs::write(&file, config.to_string()).unwrap();
+    }
+    Peer { name, argv, mounts: false }
+}

@@ -1,0 +1,83 @@
+//! Runs per second with several in flight.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stockade::confine::Network;
+use stockade::launch::Warmth;
+
+use crate::ground::{Ground, PROGRAM, call, jailed, spawn};
+use crate::peers::{self, BUBBLEWRAP};
+use crate::stats::throughput_time;
+use crate::table::{Table, at_least};
+
+const IN_FLIGHT: [usize; 3] = [2, 8, 32];
+/// Each time is taken in pieces, in turn with the others.
+const PIECES: u32 = 4;
+const LEAST: f64 = 4.0;
+
+/// Something that is done over and over from many threads.
+type Doing<'a> = (String, Box<dyn Fn() + Sync + 'a>);
+
+pub(crate) fn measure(ground: &Ground) -> String {
+    let warm = |name: &str, spares| {
+        ground.open(name, jailed(Network::None)).with_warmth(Warmth::Warm { spares })
+    };
+    let (copied, waiting) = (warm("flight-copied", 0), warm("flight-waiting", 2));
+    let ours = |stockade| -> Box<dyn Fn() + Sync + '_> { Box::new(move || call(stockade)) };
+    let mut doings: Vec<Doing<'_>> = vec![
+        ("bare spawn".to_owned(), Box::new(|| spawn(&[PROGRAM]))),
+        ("**library, copies of the template**".to_owned(), ours(&copied)),
+        ("**library, two boxes wait**".to_owned(), ours(&waiting)),
+    ];
+    let bubblewrap = peers::found(ground).0.into_iter().find(|peer| peer.name == BUBBLEWRAP);
+    doings.extend(
+        bubblewrap.map(|peer| -> Doing<'_> {
+            (peer.name.to_owned(), Box::new(move || spawn(&peer.argv)))
+        }),
+    );
+    let head = ["runs per second", "2 in flight", "8 in flight", "32 in flight", "bwrap = 1", ""];
+    let mut table = Table::new(&head);
+    let figures: Vec<Vec<f64>> = IN_FLIGHT.map(|width| in_pieces(&doings, width)).into();
+    let peer = doings.iter().position(|(name, _)| name == BUBBLEWRAP);
+    for (at, (name, _)) in doings.iter().enumerate() {
+        let one = |width: usize| format!("{:.0}", figures[width][at]);
+        let against: Option<Vec<f64>> =
+            peer.map(|peer| figures.iter().map(|figures| figures[at] / figures[peer]).collect());
+        let shown = against.iter().flatten().map(|times| format!("{times:.1}"));
+        let shown: Vec<String> = shown.collect();
+        let least = against.iter().flatten().copied().reduce(f64::min);
+        let met = least.filter(|_| name.contains("library"));
+        let met = met.map(|least| format!("≥ {LEAST}: {}", at_least(least, LEAST)));
+        let met = met.unwrap_or_default();
+        table.row([name.clone(), one(0), one(1), one(2), shown.join(", "), met]);
+    }
+    table.to_string()
+}
+
+/// Runs per second of each, in pieces that take turns.
+fn in_pieces(doings: &[Doing<'_>], in_flight: usize) -> Vec<f64> {
+    let mut all = vec![0.0; doings.len()];
+    for _piece in 0..PIECES {
+        for (sum, (_, once)) in all.iter_mut().zip(doings) {
+            *sum += per_second(in_flight, throughput_time() / PIECES, once) / f64::from(PIECES);
+        }
+    }
+    all
+}
+
+fn per_second(in_flight: usize, time: Duration, once: &(dyn Fn() + Sync)) -> f64 {
+    let (done, begun) = (AtomicU32::new(0), Instant::now());
+    thread::scope(|scope| {
+        for _thread in 0..in_flight {
+            scope.spawn(|| {
+                while begun.elapsed() < time {
+                    once();
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    f64::from(done.into_inner()) / begun.elapsed().as_secs_f64()
+}
