@@ -51,7 +51,8 @@ fn trial(peer: &Peer) -> Result<(), String> {
         if is_there { error.to_string() } else { "not installed here".to_owned() }
     })?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().last().unwrap_or("no message").trim();
+    let said = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let said = said.map_or_else(|| output.status.to_string(), str::to_owned);
     output.status.success().then_some(()).ok_or_else(|| format!("does not work here ({said})"))
 }
 

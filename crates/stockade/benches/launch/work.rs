@@ -59,6 +59,7 @@ pub(crate) fn measure(ground: &Ground) -> String {
         "in the box, call to report, ms",
         "p99, ms",
         "the program alone, ms",
+        "the program alone, outside = 1",
         "call to report, outside = 1",
         "",
     ];
@@ -105,6 +106,7 @@ fn compared(work: &Work<'_>, ground: &Ground, table: &mut Table) -> Result<(), S
         millis(with.median),
         millis(with.p99),
         millis(alone.median),
+        format!("{:.3}", ratio(alone.median, without.median)),
         format!("{times:.3}"),
         format!("≤ {MOST}: {}", at_most(times, MOST)),
     ]);
