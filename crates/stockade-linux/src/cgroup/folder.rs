@@ -22,6 +22,8 @@ pub(super) struct Folder {
     pub(super) entrance: File,
     parents: Vec<PathBuf>,
     path: PathBuf,
+    /// What it was made for.
+    controllers: Vec<Controller>,
     /// Why it lacks controllers, if it does.
     lacks: Option<Errno>,
 }
@@ -80,8 +82,9 @@ impl Folder {
         };
         match open() {
             Ok((handle, entrance)) => {
-                let parents = place.parents.clone();
-                Ok(Self { version: place.version, handle, entrance, parents, path, lacks: None })
+                let (version, parents) = (place.version, place.parents.clone());
+                let (controllers, lacks) = (controllers.to_vec(), None);
+                Ok(Self { version, handle, entrance, parents, path, controllers, lacks })
             }
             Err(errno) => {
                 remove(&path);
@@ -152,27 +155,30 @@ impl Folder {
 
     /// What its files say was used.
     pub(super) fn usage(&self) -> CgroupUsage {
-        let tasks = CgroupUsage {
-            tasks_peak: self.number("pids.peak"),
-            forks_refused: self.entry("pids.events", "max"),
-            ..CgroupUsage::default()
-        };
-        match self.version {
-            Version::Two => CgroupUsage {
-                memory_peak_bytes: self.number("memory.peak"),
-                memory_used_up: self.entry("memory.events", "oom").map(|times| times > 0),
-                oom_kills: self.entry("memory.events", "oom_kill"),
-                cpu: self.cpu(),
-                ..tasks
-            },
-            Version::One => CgroupUsage {
-                memory_peak_bytes: self.number("memory.max_usage_in_bytes"),
-                memory_used_up: self.used_up_memory(),
-                oom_kills: self.entry("memory.oom_control", "oom_kill"),
-                cpu: self.cpu(),
-                ..tasks
-            },
+        let mut usage = CgroupUsage { cpu: self.cpu(), ..CgroupUsage::default() };
+        if self.controls(Controller::Tasks) {
+            usage.tasks_peak = self.number("pids.peak");
+            usage.forks_refused = self.entry("pids.events", "max");
         }
+        match self.version {
+            _ if !self.controls(Controller::Memory) => {}
+            Version::Two => {
+                usage.memory_peak_bytes = self.number("memory.peak");
+                usage.memory_used_up = self.entry("memory.events", "oom").map(|times| times > 0);
+                usage.oom_kills = self.entry("memory.events", "oom_kill");
+            }
+            Version::One => {
+                usage.memory_peak_bytes = self.number("memory.max_usage_in_bytes");
+                usage.memory_used_up = self.used_up_memory();
+                usage.oom_kills = self.entry("memory.oom_control", "oom_kill");
+            }
+        }
+        usage
+    }
+
+    /// Whether this is where it limits something, and so where the kernel counts it.
+    fn controls(&self, controller: Controller) -> bool {
+        self.controllers.contains(&controller)
     }
 
     /// Version 1 does not count this reliably (`memory.failcnt` stays 0 on Linux 6.18), so that the
@@ -188,6 +194,8 @@ impl Folder {
     pub(super) fn cpu(&self) -> Option<Duration> {
         match self.version {
             Version::Two => self.entry("cpu.stat", "usage_usec").map(Duration::from_micros),
+            // Made for something else, it is in a hierarchy that does not count this.
+            Version::One if !self.controllers.is_empty() && !self.controls(Controller::Cpu) => None,
             Version::One => self.number("cpuacct.usage").map(Duration::from_nanos),
         }
     }

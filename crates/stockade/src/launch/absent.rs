@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,7 +20,7 @@ const COPIED_MAX: usize = 100_000;
 /// One path that must not appear: a name in an open folder.
 #[derive(Debug)]
 pub(super) struct Absent {
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     name: OsString,
     path: PathBuf,
 }
@@ -29,21 +30,39 @@ pub(super) struct Absent {
 /// A folder that cannot be opened, though it is there, ends the launch: what is made in it would
 /// not be seen.
 pub(super) fn watched(absent: &[PathBuf]) -> Result<Vec<Absent>, Failure> {
-    absent.iter().filter_map(|path| Absent::of(path).transpose()).collect()
+    let mut folders = Vec::new();
+    absent.iter().filter_map(|path| Absent::of(path, &mut folders).transpose()).collect()
+}
+
+/// Folders that were opened before, or could not be because they are not there.
+type Folders<'a> = Vec<(&'a Path, Option<Arc<OwnedFd>>)>;
+
+/// Opens the folder that would hold a name; none if it is not there.
+fn open_folder(parent: &Path, name: &OsStr) -> Result<Option<OwnedFd>, Failure> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(CWD, parent, flags, Mode::empty()) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => {
+            let message = format!("could not watch {parent:?} for {name:?}: {errno}");
+            Err(Failure::new("watch protected paths", message))
+        }
+    }
 }
 
 impl Absent {
-    fn of(path: &Path) -> Result<Option<Self>, Failure> {
+    fn of<'a>(path: &'a Path, folders: &mut Folders<'a>) -> Result<Option<Self>, Failure> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(CWD, parent, flags, Mode::empty()) {
-            Ok(folder) => Ok(Some(Self { folder, name: name.to_owned(), path: path.to_owned() })),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-            Err(errno) => {
-                let message = format!("could not watch {parent:?} for {name:?}: {errno}");
-                Err(Failure::new("watch protected paths", message))
+        let known = folders.iter().find(|(folder, _)| *folder == parent);
+        let folder = match known {
+            Some((_, folder)) => folder.clone(),
+            None => {
+                let folder = open_folder(parent, name)?.map(Arc::new);
+                folders.push((parent, folder.clone()));
+                folder
             }
-        }
+        };
+        Ok(folder.map(|folder| Self { folder, name: name.to_owned(), path: path.to_owned() }))
     }
 
     /// Whether there is something of that name now, or it cannot be told.

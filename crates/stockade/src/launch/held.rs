@@ -187,18 +187,24 @@ pub(super) fn environment(
         .collect()
 }
 
-/// The limits of each process, as the kernel takes them.
+/// The limits of each process, as the kernel takes them, without a namespace of its own.
 pub(super) fn rlimits(confinement: &Confinement) -> Result<Rlimits, Failure> {
+    let processes = confinement.limits.processes.map(process_ceiling).transpose()?;
+    Ok(Rlimits { processes, ..rlimits_of_each(confinement) })
+}
+
+/// The limits of each process, but for their number.
+pub(super) fn rlimits_of_each(confinement: &Confinement) -> Rlimits {
     let limits = &confinement.limits;
-    Ok(Rlimits {
+    Rlimits {
         cpu_seconds: limits.cpu.map(cpu_seconds),
         address_space_bytes: limits.memory.map(ByteCount::get),
         file_size_bytes: limits.file_size.map(ByteCount::get),
-        processes: limits.processes.map(process_ceiling).transpose()?,
+        processes: None,
         open_files: Some(limits.open_files),
         core_bytes: Some(CORE_BYTES),
         stack_bytes: None,
-    })
+    }
 }
 
 /// The kernel's limit counts all processes of the user on the machine, so it can only be a

@@ -28,7 +28,7 @@ use self::kept::{credit, incomplete, require_kept, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
 use super::absent::{self, Absent};
 use super::disk::Disk;
-use super::held::{Held, environment, not_started, rlimits};
+use super::held::{Held, environment, not_started, rlimits_of_each};
 use crate::confine::Network;
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee};
@@ -89,7 +89,7 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
     settle(&mut enforcement, ready.cgroup(), &confinement);
     cover::admit_weaknesses(&mut enforcement, &cover.present);
     require_kept(&enforcement, &confinement)?;
-    let mut rlimits = rlimits(&confinement)?;
+    let mut rlimits = rlimits_of_each(&confinement);
     // The box's user namespace has a count of its own, so that this holds for the box alone.
     rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
     if ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory)) {
