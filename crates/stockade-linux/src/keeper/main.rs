@@ -87,7 +87,9 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8
     // before it is written, so that this is right for a copy to a lower address too.
     while len - at >= WORD {
         // SAFETY: the caller promises that both are valid for len bytes, of which a word is left.
-        unsafe { to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned()) };
+        unsafe {
+            to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned())
+        };
         at += WORD;
     }
     while at < len {
