@@ -19,7 +19,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     rustc.args(["-C", "panic=abort", "-C", "opt-level=s", "-C", "lto"]);
     rustc.args(["-C", "debuginfo=0", "-C", "strip=symbols"]);
     // No libc, no start files: the same program for gnu and musl targets.
-    rustc.args(["-C", "relocation-model=static", "-C", "target-feature=+crt-static"]);
+    // Without outline-atomics, for which a library asks the loader what the processor can do.
+    let is_arm = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "aarch64");
+    let features = if is_arm { "+crt-static,-outline-atomics" } else { "+crt-static" };
+    rustc.args(["-C", "relocation-model=static"]);
+    rustc.arg("-C").arg(format!("target-feature={features}"));
     if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "musl") {
         // Here rustc would add the start files that it ships itself.
         rustc.args(["-C", "link-self-contained=no"]);
