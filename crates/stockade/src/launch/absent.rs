@@ -2,145 +2,171 @@
 //! without a trace in the project, so they are watched for: a box that makes one is ended, and
 //! what it made is moved out of the project once the tree is dead.
 
+mod quarantine;
+
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::scratch;
-use crate::call::CallId;
 use crate::outcome::Failure;
 
-/// Entries that are copied at most where a rename cannot do it.
-const COPIED_MAX: usize = 100_000;
-
-/// One path that must not appear: a name in an open folder.
+/// One path that must not appear: names on the way down from an open folder that stays.
 #[derive(Debug)]
 pub(super) struct Absent {
-    folder: Arc<OwnedFd>,
-    name: OsString,
+    from: OwnedFd,
+    names: Vec<OsString>,
     path: PathBuf,
 }
 
-/// Those of the paths that are not there, though the folder that would hold them is.
+/// What became of a path that has appeared.
+#[derive(Debug)]
+pub(super) struct Quarantined {
+    /// What was done, in words.
+    pub(super) note: String,
+    /// Whether nothing is at the path any more.
+    pub(super) is_gone: bool,
+}
+
+/// Those of the paths that are not there and could be made.
 ///
 /// A folder that cannot be opened, though it is there, ends the launch: what is made in it would
 /// not be seen.
-pub(super) fn watched(absent: &[PathBuf]) -> Result<Vec<Absent>, Failure> {
-    let mut folders = Vec::new();
-    absent.iter().filter_map(|path| Absent::of(path, &mut folders).transpose()).collect()
+pub(super) fn watched(absent: &[PathBuf], root: &Path) -> Result<Vec<Absent>, Failure> {
+    absent.iter().filter_map(|path| Absent::of(path, root).transpose()).collect()
 }
 
-/// Folders that were opened before, or could not be because they are not there.
-type Folders<'a> = Vec<(&'a Path, Option<Arc<OwnedFd>>)>;
-
-/// Opens the folder that would hold a name; none if it is not there.
-fn open_folder(parent: &Path, name: &OsStr) -> Result<Option<OwnedFd>, Failure> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::openat(CWD, parent, flags, Mode::empty()) {
-        Ok(folder) => Ok(Some(folder)),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-        Err(errno) => {
-            let message = format!("could not watch {parent:?} for {name:?}: {errno}");
-            Err(Failure::new("watch protected paths", message))
-        }
-    }
+/// What is at a path now.
+enum Found {
+    /// Nothing, and no link on the way there.
+    Nothing,
+    /// This name in this folder: what must not be there, or a link on the way to it.
+    There(OwnedFd, OsString),
 }
 
 impl Absent {
-    fn of<'a>(path: &'a Path, folders: &mut Folders<'a>) -> Result<Option<Self>, Failure> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
-        let known = folders.iter().find(|(folder, _)| *folder == parent);
-        let folder = match known {
-            Some((_, folder)) => folder.clone(),
-            None => {
-                let folder = open_folder(parent, name)?.map(Arc::new);
-                folders.push((parent, folder.clone()));
-                folder
-            }
+    fn of(path: &Path, root: &Path) -> Result<Option<Self>, Failure> {
+        // In the project the way is gone anew each time, for a box may move folders aside and make
+        // others in their place; elsewhere links of the host may be on the way.
+        let (from, below) = match (path.strip_prefix(root), path.parent(), path.file_name()) {
+            (Ok(below), ..) => (root, below),
+            (Err(_), Some(parent), Some(name)) => (parent, Path::new(name)),
+            (Err(_), ..) => return Ok(None),
         };
-        Ok(folder.map(|folder| Self { folder, name: name.to_owned(), path: path.to_owned() }))
-    }
-
-    /// Whether there is something of that name now, or it cannot be told.
-    pub(super) fn has_appeared(&self) -> bool {
-        let found = rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        !matches!(found, Err(Errno::NOENT))
-    }
-
-    /// Moves what has appeared out of the project; says what was done in words.
-    pub(super) fn quarantine(&self) -> Option<String> {
-        if !self.has_appeared() {
-            return None;
+        let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
+        let unwatched = |errno: Errno| {
+            let message = format!("could not watch for {path:?}: {errno}");
+            Failure::new("watch protected paths", message)
+        };
+        let from = match open(CWD, from) {
+            Ok(from) => from,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(errno) => return Err(unwatched(errno)),
+        };
+        // What `git init` makes in the box is the box's own.
+        let is_git = names.len() > 1 && names.first().is_some_and(|first| first == ".git");
+        if is_git && is_missing(&from, OsStr::new(".git")) {
+            return Ok(None);
         }
+        let absent = Self { from, names, path: path.to_owned() };
+        match absent.find(Rights::AsTheyAre) {
+            Ok(Found::Nothing) => Ok(Some(absent)),
+            // A link was on the way before, or it has just been made.
+            Ok(Found::There(..)) => Ok(None),
+            Err(errno) => Err(unwatched(errno)),
+        }
+    }
+
+    /// Whether there is something now, or it cannot be told.
+    pub(super) fn has_appeared(&self) -> bool {
+        !matches!(self.find(Rights::AsTheyAre), Ok(Found::Nothing))
+    }
+
+    /// Moves what has appeared out of the project; says what was done.
+    pub(super) fn quarantine(&self) -> Option<Quarantined> {
         let path = &self.path;
-        Some(match self.move_away() {
-            Ok(place) => format!("{path:?} was made and is now in {place:?}"),
-            Err(error) => format!("{path:?} was made and could not be moved away: {error}"),
+        let moved = match self.find(Rights::Taken) {
+            Ok(Found::Nothing) => return None,
+            Ok(Found::There(folder, name)) => quarantine::move_away(&folder, &name),
+            Err(errno) => Err(errno.into()),
+        };
+        Some(match moved {
+            Ok(place) => Quarantined {
+                note: format!("{path:?} was made and is now in {place:?}"),
+                is_gone: true,
+            },
+            Err(error) => Quarantined {
+                note: format!("{path:?} was made and could not be moved away: {error}"),
+                is_gone: false,
+            },
         })
     }
 
-    fn move_away(&self) -> std::io::Result<PathBuf> {
-        let (base, base_path) = scratch::open_base()?;
-        let folder = OsString::from(format!("quarantine-{}", CallId::new()));
-        rustix::fs::mkdirat(&base, &folder, Mode::RWXU)?;
-        let place = scratch::open_folder(base.as_fd(), &folder)?;
-        match rustix::fs::renameat(&self.folder, &self.name, &place, &self.name) {
-            // The project is on another file system.
-            Err(Errno::XDEV) => {
-                let mut left = COPIED_MAX;
-                copy(self.folder.as_fd(), &self.name, place.as_fd(), &mut left)?;
-                scratch::remove_any(self.folder.as_fd(), &self.name)?;
-            }
-            other => other?,
+    /// Goes down name by name and follows no link.
+    fn find(&self, rights: Rights) -> Result<Found, Errno> {
+        let Some((last, way)) = self.names.split_last() else { return Ok(Found::Nothing) };
+        let mut folder = rustix::io::fcntl_dupfd_cloexec(&self.from, 0)?;
+        for name in way {
+            let next = rights.try_in(&folder, || open(folder.as_fd(), Path::new(name)));
+            folder = match next {
+                Ok(next) => next,
+                Err(Errno::NOENT) => return Ok(Found::Nothing),
+                // It is something else: only a link leads anywhere.
+                Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
+                    return Ok(Found::There(folder, name.clone()));
+                }
+                Err(Errno::NOTDIR) => return Ok(Found::Nothing),
+                Err(errno) => return Err(errno),
+            };
         }
-        Ok(base_path.join(folder).join(&self.name))
+        let look = || rustix::fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW);
+        match rights.try_in(&folder, look) {
+            Ok(_) => Ok(Found::There(folder, last.clone())),
+            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Err(errno) => Err(errno),
+        }
     }
 }
 
-/// Copies a file, a link or a folder, and follows nothing. Devices, sockets and pipes are left out.
-fn copy(
-    from: BorrowedFd<'_>,
-    name: &OsStr,
-    to: BorrowedFd<'_>,
-    left: &mut usize,
-) -> std::io::Result<()> {
-    *left = left.checked_sub(1).ok_or_else(|| std::io::Error::other("there is too much of it"))?;
-    let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let mut source =
-                std::fs::File::from(rustix::fs::openat(from, name, flags, Mode::empty())?);
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let mut copied =
-                std::fs::File::from(rustix::fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
-            std::io::copy(&mut source, &mut copied)?;
-        }
-        FileType::Symlink => {
-            let target = rustix::fs::readlinkat(from, name, Vec::new())?;
-            rustix::fs::symlinkat(target, to, name)?;
-        }
-        FileType::Directory => {
-            rustix::fs::mkdirat(to, name, Mode::RWXU)?;
-            let inner = scratch::open_folder(from, name)?;
-            let copied = scratch::open_folder(to, name)?;
-            for entry in rustix::fs::Dir::read_from(&inner)? {
-                let entry = entry?;
-                let name = std::os::unix::ffi::OsStrExt::from_bytes(entry.file_name().to_bytes());
-                if name != OsStr::new(".") && name != OsStr::new("..") {
-                    copy(inner.as_fd(), name, copied.as_fd(), left)?;
-                }
+/// What to do about folders that a box has closed to their owner.
+#[derive(Clone, Copy)]
+enum Rights {
+    AsTheyAre,
+    Taken,
+}
+
+impl Rights {
+    fn try_in<T>(self, folder: &OwnedFd, act: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match (act(), self) {
+            (Err(Errno::ACCESS), Self::Taken) => {
+                take_rights(folder)?;
+                act()
             }
+            (other, _) => other,
         }
-        FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => {}
     }
-    Ok(())
+}
+
+/// Gives the owner of a folder all rights in it, besides those that others have.
+fn take_rights(folder: &OwnedFd) -> Result<(), Errno> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode) | Mode::RWXU;
+    let handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    rustix::fs::chmodat(CWD, handle, mode, AtFlags::empty())
+}
+
+fn open(at: std::os::fd::BorrowedFd<'_>, name: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+fn is_missing(folder: &OwnedFd, name: &OsStr) -> bool {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    matches!(found, Err(Errno::NOENT))
+}
+
+fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
+    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
 }

@@ -51,17 +51,25 @@ impl Held {
             .run(&self.absent);
         lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
-        let mut notes: Vec<String> = self.absent.iter().filter_map(Absent::quarantine).collect();
-        if !notes.is_empty() {
+        let made: Vec<_> = self.absent.iter().filter_map(Absent::quarantine).collect();
+        if !made.is_empty() {
             only_detect(&mut enforcement);
         }
+        if let Some(there) = made.iter().find(|made| !made.is_gone) {
+            lose(&mut enforcement, Guarantee::Protected, &there.note);
+        }
+        let mut notes: Vec<String> = made.into_iter().map(|made| made.note).collect();
         if let Err(error) = scratch.map(Scratch::remove).transpose() {
             notes.push(format!("the scratch folder could not be removed: {error}"));
         }
         let (exit, usage, program_cpu) = match &watched.end {
             End::Ended(ended) => {
                 if ended.survivors > 0 {
-                    lose(&mut enforcement, "some processes could not be killed");
+                    lose(
+                        &mut enforcement,
+                        Guarantee::Processes,
+                        "some processes could not be killed",
+                    );
                 }
                 let tree = watched.tree.unwrap_or_default();
                 let processes = tree.tasks_peak.and_then(|peak| u32::try_from(peak).ok());
@@ -76,7 +84,7 @@ impl Held {
                 (exit_of(ended.status), usage, ended.program_cpu)
             }
             End::Lost => {
-                lose(&mut enforcement, "the keeper of the tree was killed");
+                lose(&mut enforcement, Guarantee::Processes, "the keeper of the tree was killed");
                 (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() }, Duration::ZERO)
             }
         };
@@ -103,8 +111,8 @@ impl Held {
     }
 }
 
-fn lose(enforcement: &mut [Enforced], note: &str) {
-    for one in enforcement.iter_mut().filter(|one| one.guarantee == Guarantee::Processes) {
+fn lose(enforcement: &mut [Enforced], guarantee: Guarantee, note: &str) {
+    for one in enforcement.iter_mut().filter(|one| one.guarantee == guarantee) {
         one.kept = Kept::Lost;
         one.note = Some(note.to_owned());
     }

@@ -54,7 +54,7 @@ fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBox
     let cover = cover::look(&confinement.files)?;
     // A box that waits covers the files that were there when it was made.
     jail.stamp = cover.stamp();
-    let absent = absent::watched(&cover.absent)?;
+    let absent = absent::watched(&cover.absent, &confinement.files.root)?;
     let mounts = mounts(&confinement.files, &cover.present)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     let disk = disk_of_box(&mounts, &confinement.limits)?;

@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests start themselves, and control halves")]
 
 mod abandoned;
+mod absent;
 mod broker;
 mod cost;
 mod disk;

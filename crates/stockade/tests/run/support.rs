@@ -24,6 +24,18 @@ impl Project {
         Self { folder }
     }
 
+    /// The same on another file system than the one for temporary files, if there is one.
+    pub(crate) fn elsewhere() -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir_in("/dev/shm").ok()?;
+        let device = |path: &Path| fs::metadata(path).unwrap().dev();
+        if device(folder.path()) == device(&std::env::temp_dir()) {
+            return None;
+        }
+        fs::create_dir(folder.path().join("work")).unwrap();
+        Some(Self { folder })
+    }
+
     /// Beside the root: nothing of the project.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -41,7 +41,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
     settle(&mut enforcement, Some(&cgroup), &confinement);
     require_kept(&enforcement, &confinement)?;
     let makeable = cover.absent.into_iter().filter(|path| is_within(path, &granted.write));
-    let absent = absent::watched(&makeable.collect::<Vec<_>>())?;
+    let absent = absent::watched(&makeable.collect::<Vec<_>>(), &confinement.files.root)?;
     let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
     link_toolchains(&confinement.files.toolchains, scratch.path())
         .map_err(|error| unscratched(&error))?;

@@ -1,0 +1,133 @@
+//! Moves what a box has made out of the project, or at least out of its name, whatever it is.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{open, take_rights};
+use crate::call::CallId;
+use crate::launch::scratch;
+
+/// What is copied at most where a rename cannot do it. The box chose what it made: it may be deeper
+/// than a stack and, being sparse, larger than a disk.
+const COPIED_MAX: Left = Left { entries: 10_000, bytes: 64 << 20, depth: 64 };
+
+/// How much more may be copied.
+#[derive(Clone, Copy)]
+struct Left {
+    entries: usize,
+    bytes: u64,
+    depth: usize,
+}
+
+/// Moves a name out of its folder; says where it is now.
+pub(super) fn move_away(folder: &OwnedFd, name: &OsStr) -> std::io::Result<PathBuf> {
+    let (base, base_path) = scratch::open_base()?;
+    let own = OsString::from(format!("quarantine-{}", CallId::new()));
+    rustix::fs::mkdirat(&base, &own, Mode::RWXU)?;
+    let place = scratch::open_folder(base.as_fd(), &own)?;
+    let moved = match rename(folder, name, &place) {
+        // The project is on another file system.
+        Err(Errno::XDEV) => carry(folder, name, &place),
+        other => other.map_err(Into::into),
+    };
+    match moved {
+        Ok(()) => Ok(base_path.join(own).join(name)),
+        Err(error) => {
+            scratch::remove_any(base.as_fd(), &own)?;
+            put_aside(folder, name).map_err(|_errno| error)
+        }
+    }
+}
+
+/// Renames, though the box may have closed the folder, or what it made, to its owner.
+fn rename(folder: &OwnedFd, name: &OsStr, place: &OwnedFd) -> Result<(), Errno> {
+    let rename = || rustix::fs::renameat(folder, name, place, name);
+    match rename() {
+        Err(Errno::ACCESS) => {}
+        other => return other,
+    }
+    take_rights(folder)?;
+    // A folder that changes its parent is itself written.
+    if let Ok(made) = open(folder.as_fd(), name.as_ref()) {
+        take_rights(&made)?;
+    }
+    rename()
+}
+
+fn carry(folder: &OwnedFd, name: &OsStr, place: &OwnedFd) -> std::io::Result<()> {
+    let mut left = COPIED_MAX;
+    copy(folder.as_fd(), name, place.as_fd(), &mut left)?;
+    Ok(scratch::remove_any(folder.as_fd(), name)?)
+}
+
+/// Gives it a name beside its own, by which nothing runs.
+fn put_aside(folder: &OwnedFd, name: &OsStr) -> Result<PathBuf, Errno> {
+    let aside = OsString::from(format!(".stockade-quarantine-{}", CallId::new()));
+    let rename = || rustix::fs::renameat(folder, name, folder, &aside);
+    match rename() {
+        Err(Errno::ACCESS) => {
+            take_rights(folder)?;
+            rename()?;
+        }
+        other => other?,
+    }
+    let folder = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    Ok(folder.unwrap_or_default().join(aside))
+}
+
+fn too_much() -> std::io::Error {
+    std::io::Error::other("there is too much of it")
+}
+
+/// Copies a file, a link or a folder, and follows nothing. Devices, sockets and pipes are left out.
+fn copy(
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    left: &mut Left,
+) -> std::io::Result<()> {
+    left.entries = left.entries.checked_sub(1).ok_or_else(too_much)?;
+    let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let source = std::fs::File::from(rustix::fs::openat(from, name, flags, Mode::empty())?);
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let mut copied =
+                std::fs::File::from(rustix::fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
+            // One byte more than may be tells that there is more.
+            let most = left.bytes.saturating_add(1);
+            let count = std::io::copy(&mut source.take(most), &mut copied)?;
+            left.bytes = left.bytes.checked_sub(count).ok_or_else(too_much)?;
+        }
+        FileType::Symlink => {
+            let target = rustix::fs::readlinkat(from, name, Vec::new())?;
+            rustix::fs::symlinkat(target, to, name)?;
+        }
+        FileType::Directory => {
+            left.depth = left.depth.checked_sub(1).ok_or_else(too_much)?;
+            rustix::fs::mkdirat(to, name, Mode::RWXU)?;
+            let inner = scratch::open_folder(from, name)?;
+            let copied = scratch::open_folder(to, name)?;
+            for entry in rustix::fs::Dir::read_from(&inner)? {
+                let entry = entry?;
+                let name = std::os::unix::ffi::OsStrExt::from_bytes(entry.file_name().to_bytes());
+                if name != OsStr::new(".") && name != OsStr::new("..") {
+                    copy(inner.as_fd(), name, copied.as_fd(), left)?;
+                }
+            }
+            left.depth = left.depth.saturating_add(1);
+        }
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => {}
+    }
+    Ok(())
+}
