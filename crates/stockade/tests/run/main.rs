@@ -14,6 +14,7 @@ mod disk;
 mod environment;
 mod evil;
 mod faults;
+mod git;
 mod helper;
 mod jail;
 mod journal;

@@ -14,6 +14,9 @@ use crate::outcome::Failure;
 /// How deep the folders of submodules are looked for.
 const MODULES_DEPTH_MAX: usize = 6;
 
+/// What git runs or follows in a folder of its own.
+const FOLLOWED: [&str; 5] = ["config", "config.worktree", "hooks", "commondir", "info/attributes"];
+
 /// What is to be hidden and protected, as it is before the box starts.
 pub(super) struct Cover {
     pub(super) present: Vec<Covered>,
@@ -36,7 +39,7 @@ pub(in crate::launch) struct Covered {
 
 /// Looks at every path; one that cannot be looked at could be anything, and ends the launch.
 pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
-    let git = git_paths(&files.root);
+    let git = git_paths(files);
     let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
     let protected = files.protect.iter().chain(&git).map(|path| (path, Guarantee::Protected));
     let mut cover = Cover { present: Vec::new(), absent: Vec::new(), absent_hidden: Vec::new() };
@@ -113,16 +116,24 @@ pub(in crate::launch) fn lose_replaced(enforcement: &mut [Enforced], present: &[
 }
 
 /// What git runs or follows besides the listed paths: a `.git` that is a file and where it leads,
-/// and the folders of submodules and worktrees.
-fn git_paths(root: &Path) -> Vec<PathBuf> {
-    let git = root.join(".git");
+/// and the folders of submodules and worktrees. What is not there is watched for.
+fn git_paths(files: &Files) -> Vec<PathBuf> {
+    let git = files.root.join(".git");
     let mut found = Vec::new();
     if std::fs::symlink_metadata(&git).is_ok_and(|found| found.is_file()) {
-        let text = std::fs::read_to_string(&git).unwrap_or_default();
-        if let Some(led_to) = text.strip_prefix("gitdir:").map(|led_to| root.join(led_to.trim())) {
-            found.extend(["config", "hooks", "commondir"].map(|name| led_to.join(name)));
-        }
-        found.retain(|path| path.starts_with(root));
+        let own = std::fs::read_to_string(&git).ok();
+        let own =
+            own.as_deref().and_then(|text| led_to(&files.root, text.strip_prefix("gitdir:")?));
+        let shared = own.as_ref().and_then(|own| {
+            let text = std::fs::read_to_string(own.join("commondir")).ok()?;
+            led_to(own, &text)
+        });
+        let folders = own.iter().chain(&shared);
+        found.extend(folders.flat_map(|folder| FOLLOWED.map(|name| folder.join(name))));
+        let granted = files.write.iter().filter_map(|path| path.canonicalize().ok());
+        let granted: Vec<PathBuf> = granted.chain([files.root.clone()]).collect();
+        // What is shown to be read, or not at all, cannot be changed in the box.
+        found.retain(|path| granted.iter().any(|folder| path.starts_with(folder)));
         found.push(git);
         return found;
     }
@@ -133,11 +144,16 @@ fn git_paths(root: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Where a file of git leads, links and all.
+fn led_to(from: &Path, text: &str) -> Option<PathBuf> {
+    from.join(text.trim()).canonicalize().ok()
+}
+
 fn modules(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Some(deeper) = depth.checked_sub(1) else { return };
     for inner in folders_in(folder) {
         if inner.join("config").exists() {
-            found.extend(["config", "hooks", "commondir"].map(|name| inner.join(name)));
+            found.extend(FOLLOWED.map(|name| inner.join(name)));
             modules(&inner.join("modules"), deeper, found);
         } else {
             modules(&inner, deeper, found);
