@@ -40,7 +40,7 @@ fn folders_of_the_machine_are_neither_listed_nor_written() {
 }
 
 #[test]
-fn other_processes_of_the_user_are_neither_read_nor_signalled() {
+fn other_processes_of_the_user_are_neither_read_nor_signalled_nor_limited() {
     if !can_box() {
         return;
     }
@@ -51,14 +51,18 @@ fn other_processes_of_the_user_are_neither_read_nor_signalled() {
         || std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"sleep\n");
     assert!(eventually(std::time::Duration::from_secs(5), is_asleep));
     let script = "tr '\\0' '\\n' < /proc/$1/environ | grep hunter3
-        kill -0 $1 && echo signalled; kill -0 $PPID && echo keeper\n";
+        kill -0 $1 && echo signalled; kill -0 $PPID && echo keeper
+        prlimit --pid $1 --cpu=1:1 && echo limited; prlimit --pid $PPID --nofile=0:0 && echo keeper
+        prlimit --nofile=9:9 true || echo broken\n";
     let Both { locked, .. } = both(&poorer, script, &[&pid]);
     let control = poorer.bare(&["sh", "script.sh", &pid]).output().unwrap();
     bystander.kill().unwrap();
     bystander.wait().unwrap();
     let control = String::from_utf8(control.stdout).unwrap();
     assert!(control.contains("SECRET=hunter3\nsignalled\n"), "{control}");
-    assert_eq!(locked["stdout"], "", "{locked}");
+    let has_prlimit = std::path::Path::new("/usr/bin/prlimit").exists();
+    assert!(control.contains("limited\n") || !has_prlimit, "{control}");
+    assert_eq!(locked["stdout"], if has_prlimit { "" } else { "broken\n" }, "{locked}");
     assert_eq!(kept(&locked, "environment").0, "full");
     assert_eq!(kept(&locked, "processes").0, "partial");
 }

@@ -78,7 +78,8 @@ fn enforced(
         Guarantee::Processes if machine.signal_scope => Enforced::partial(
             guarantee,
             &["keeper", "subreaper", "landlock"],
-            "other processes can be seen in /proc, though neither signalled nor traced",
+            "other processes can be seen in /proc and slowed, though neither signalled, traced nor \
+             limited",
         ),
         Guarantee::Processes => Enforced::partial(
             guarantee,
