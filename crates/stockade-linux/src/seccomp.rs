@@ -26,7 +26,8 @@ pub struct Filter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sockets {
     /// None: connected pairs only. Without a root of its own a program could otherwise reach every
-    /// socket that has a path. Datagram pairs are refused too: they can be led to another path.
+    /// socket that has a path. Datagram pairs are refused too: they can be led to another path; and so
+    /// are the memory, queues and semaphores of System V, which would be the machine's.
     Pairs,
     /// Unix sockets only.
     Unix,
@@ -74,6 +75,9 @@ impl Filter {
             Names::Free => table::with_modes().collect(),
             Names::Brokered => table::brokered(),
         });
+        if matches!(self.sockets, Sockets::Pairs | Sockets::InternetAndPairs) {
+            calls.extend(table::of_the_machine());
+        }
         program::compile(calls)
     }
 }

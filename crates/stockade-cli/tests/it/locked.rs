@@ -109,6 +109,25 @@ except OSError as error:
 }
 
 #[test]
+fn nothing_of_system_v_is_shared_with_the_machine_or_left_there() {
+    if !can_box() {
+        return;
+    }
+    if !std::path::Path::new("/usr/bin/ipcmk").exists() {
+        return skip("ipcmk", "there is no ipcmk here");
+    }
+    let poorer = Poorer::new(Caller::ordinary());
+    let script = "for one in '-M 4096' -Q '-S 1'; do
+            made=$(ipcmk $one) || continue
+            echo made; case $one in -M*) r=-m;; -Q) r=-q;; *) r=-s;; esac
+            ipcrm $r ${made##*: }
+        done\n";
+    let Both { locked, open } = both(&poorer, script, &[]);
+    assert_eq!(open["stdout"], "made\nmade\nmade\n", "{open}");
+    assert_eq!(locked["stdout"], "", "{locked}");
+}
+
+#[test]
 fn a_protected_path_that_is_made_ends_the_tree_and_is_moved_away() {
     if !can_box() {
         return;

@@ -190,6 +190,25 @@ pub(super) fn of_processes() -> impl Iterator<Item = (u32, Outcome)> {
         .map(|(call, process)| (number(call), Outcome::Check(Check::NotTheFirst { process })))
 }
 
+/// Memory, queues and semaphores that belong to the machine where there is no namespace for them:
+/// they outlive the run, count for no limit of it, and are found by number.
+pub(super) fn of_the_machine() -> impl Iterator<Item = (u32, Outcome)> {
+    let calls = [
+        libc::SYS_shmget,
+        libc::SYS_shmat,
+        libc::SYS_shmctl,
+        libc::SYS_msgget,
+        libc::SYS_msgsnd,
+        libc::SYS_msgrcv,
+        libc::SYS_msgctl,
+        libc::SYS_semget,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_semctl,
+    ];
+    calls.into_iter().map(|call| (number(call), Outcome::Errno(libc::EPERM)))
+}
+
 /// As if the kernel did not have them: programs do without.
 const ABSENT: &[libc::c_long] = &[
     // Its flags are in memory, which no filter can read; libraries then use `clone`.

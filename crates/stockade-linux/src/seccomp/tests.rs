@@ -97,6 +97,10 @@ fn sockets_are_those_of_the_listed_families() {
         assert_eq!(socket(sockets, 1, 1, 0), Err(libc::EAFNOSUPPORT));
         assert_eq!(outcome(sockets, libc::SYS_socketpair, [2, 1, 0]), Err(libc::EAFNOSUPPORT));
         assert_eq!((pair(sockets, 0o2_000_001), pair(sockets, 5)), (Ok(()), Ok(())));
+        for call in [libc::SYS_shmget, libc::SYS_shmat, libc::SYS_msgrcv, libc::SYS_semop] {
+            assert_eq!(outcome(sockets, call, [1, 0, 0]), Err(libc::EPERM));
+            assert_eq!(outcome(Sockets::Unix, call, [1, 0, 0]), Ok(()));
+        }
         for kind in [2, 3, 0o2_000_002] {
             assert_eq!(pair(sockets, kind), Err(libc::ESOCKTNOSUPPORT));
             assert_eq!(pair(Sockets::Unix, kind), Ok(()));
