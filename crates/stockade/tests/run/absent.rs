@@ -9,10 +9,10 @@ use crate::jail::{jailed, project};
 use crate::support::{Project, kept, skip};
 
 /// Runs a script of Python for which these paths are protected.
-fn run(project: &Project, protect: &[&str], script: &str) -> Value {
+fn run(place: &Project, protect: &[&str], script: &str) -> Value {
     let protect = protect.iter().map(Into::into).collect();
     let policy = jailed(|policy| policy.files.protect = protect);
-    project.python(policy, &format!("import os\n{script}\n"), &[])
+    place.python(policy, &format!("import os\n{script}\n"), &[])
 }
 
 /// Where a note says that things are now.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::root::files_failure;
 use crate::confine::Files;
 use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::inspect::Root;
 use crate::outcome::Failure;
 
 /// How deep the folders of submodules are looked for.
@@ -130,7 +131,7 @@ fn git_paths(files: &Files) -> Vec<PathBuf> {
         });
         let folders = own.iter().chain(&shared);
         found.extend(folders.flat_map(|folder| FOLLOWED.map(|name| folder.join(name))));
-        let granted = files.write.iter().filter_map(|path| path.canonicalize().ok());
+        let granted = files.write.iter().filter_map(|path| real(path));
         let granted: Vec<PathBuf> = granted.chain([files.root.clone()]).collect();
         // What is shown to be read, or not at all, cannot be changed in the box.
         found.retain(|path| granted.iter().any(|folder| path.starts_with(folder)));
@@ -146,7 +147,12 @@ fn git_paths(files: &Files) -> Vec<PathBuf> {
 
 /// Where a file of git leads, links and all.
 fn led_to(from: &Path, text: &str) -> Option<PathBuf> {
-    from.join(text.trim()).canonicalize().ok()
+    real(&from.join(text.trim()))
+}
+
+/// The real path of a folder.
+fn real(folder: &Path) -> Option<PathBuf> {
+    Root::open(folder).ok().map(|folder| folder.path().to_owned())
 }
 
 fn modules(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
