@@ -90,6 +90,10 @@ impl Cover {
 impl Covered {
     /// Whether another file has taken the name: then the mount was gone for a while.
     fn was_replaced(&self) -> bool {
+        // A rename takes the mount away first and the name a little later, and a program may have
+        // looked in between and ended; who lists the folder waits for the rename.
+        let listed = self.path.parent().map(std::fs::read_dir);
+        let _waited = listed.and_then(Result::ok).and_then(|mut entries| entries.next());
         let now = std::fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
         now.map_or(true, |now| now != self.identity)
     }
