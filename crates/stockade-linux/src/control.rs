@@ -14,7 +14,7 @@ use rustix::net::{
 };
 
 use crate::keeper::boxed::DESCRIPTORS_MAX;
-use crate::keeper::wire::{COUNT, Failure, KILL, Plain, Report};
+use crate::keeper::wire::{Failure, KILL, Plain, Report};
 
 /// Our end of a socket.
 #[derive(Debug)]
@@ -61,18 +61,9 @@ impl Line {
 
     /// Orders the death of the tree. Who is gone has seen to it already.
     pub(crate) fn order_kill(&self) -> Result<()> {
-        self.order(KILL)
-    }
-
-    /// Orders a box to count its processes from now on.
-    pub(crate) fn order_count(&self) -> Result<()> {
-        self.order(COUNT)
-    }
-
-    fn order(&self, order: u32) -> Result<()> {
-        let order = Failure { step: order, errno: 0 };
+        let order = Failure { step: KILL, errno: 0 };
         match send(&self.0, order.bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            // A full queue holds an order to kill already; none else is sent twice.
+            // A full queue holds such an order already.
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET | Errno::AGAIN) => Ok(()),
             Err(errno) => Err(errno),
         }

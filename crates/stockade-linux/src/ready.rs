@@ -200,7 +200,6 @@ impl Ready {
         // would never be seen.
         drop((theirs, spec));
         hear_executed(&self.gate)?;
-        self.line.order_count().at(Step::SendRequest)?;
         let Self { line, pid, pidfd, expected, attested, remains, duty, .. } = self;
         Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
     }

@@ -104,13 +104,12 @@ struct Life {
     leftovers: u32,
     /// Whether everybody who can be signalled is in the box; only a test can have it otherwise.
     is_alone: bool,
-    /// While a box waits for its program there is nothing to count.
-    counts: bool,
 }
 
 impl Life {
     /// Holds nothing but the line, which becomes the lowest descriptor, and what a broker needs.
-    fn of(line: Fd, cell: &Cell, First { program, proc, desk, counter, is_alone }: First) -> Self {
+    fn of(line: Fd, cell: &Cell, first: First) -> Self {
+        let First { program, proc, desk, mut counter, is_alone } = first;
         // From here on nothing can be told; what fails ends this process, and so the box.
         let kept = sys::move_to(line, CONTROL)
             .and_then(|()| if proc < 0 { Ok(()) } else { sys::move_to(proc, PROC) })
@@ -122,6 +121,7 @@ impl Life {
                 seeing.or_else(|_| sys::locks::set_capabilities(0))
             });
         let Ok(children) = kept.and_then(|()| sys::child_signals()) else { sys::exit(126) };
+        counter.rest();
         let proc = if proc < 0 { proc } else { PROC };
         let broker = (desk >= 0).then(|| match Broker::new(cell, DESK) {
             Ok(broker) => broker,
@@ -137,7 +137,6 @@ impl Life {
             program_cpu_ns: 0,
             leftovers: 0,
             is_alone,
-            counts: false,
         }
     }
 
@@ -161,14 +160,13 @@ impl Life {
             if line {
                 match hear_host() {
                     Some(Order::Kill) => break cause::KILLED,
-                    Some(Order::Count) => self.counts = true,
                     // Everything goes with it.
                     Some(Order::Gone) => sys::exit(0),
                     None => {}
                 }
             }
             let proc = self.proc;
-            if self.counts && self.counter.is_above(|room| count(proc, room.len())) {
+            if self.counter.is_above(|room| count(proc, room.len())) {
                 break cause::PROCESSES;
             }
         };
@@ -179,7 +177,7 @@ impl Life {
 
     /// How long nothing has to be done.
     fn time_left_ns(&self) -> Option<u64> {
-        let counter = if self.counts { self.counter.time_left_ns() } else { None };
+        let counter = self.counter.time_left_ns();
         let broker = self.broker.as_ref().and_then(|broker| broker.time_left_ns());
         counter.into_iter().chain(broker).min()
     }

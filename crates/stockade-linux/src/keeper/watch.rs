@@ -6,7 +6,7 @@ use super::job::{Asked, Job};
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
-use super::wire::{COUNT, Failure, KILL, Plain, Report, cause, form, kind, slot};
+use super::wire::{Failure, KILL, Plain, Report, cause, form, kind, slot};
 use super::{child, sabotage, ward};
 
 /// The control socket is standard input.
@@ -193,7 +193,7 @@ impl Watch {
                 .or_else(|| verdict.then(|| self.hear_verdict()).flatten())
                 // A program that has ended by itself was not killed by an order that came as well.
                 .or_else(|| children.then(|| self.hear_children(tree)).flatten())
-                .or_else(|| control.then(hear_host).flatten().and_then(Order::end))
+                .or_else(|| control.then(hear_host).flatten().map(End::from))
                 .or_else(|| self.count(tree, counter));
             if let Some(end) = end {
                 return end;
@@ -238,19 +238,15 @@ impl Watch {
 pub(crate) enum Order {
     /// The end of it.
     Kill,
-    /// Its processes counted from now on.
-    Count,
     /// Nothing any more: it is gone.
     Gone,
 }
 
-impl Order {
-    /// What it means for a tree without a box, which is counted in any case.
-    const fn end(self) -> Option<End> {
-        match self {
-            Self::Kill => Some(End::Because(cause::KILLED)),
-            Self::Count => None,
-            Self::Gone => Some(End::HostGone),
+impl From<Order> for End {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Kill => Self::Because(cause::KILLED),
+            Order::Gone => Self::HostGone,
         }
     }
 }
@@ -261,7 +257,6 @@ pub(crate) fn hear_host() -> Option<Order> {
     let mut fds = [-1; slot::COUNT];
     match sys::receive(CONTROL, &mut command, &mut fds) {
         Ok((1.., _)) if command.step == KILL => Some(Order::Kill),
-        Ok((1.., _)) if command.step == COUNT => Some(Order::Count),
         Ok((1.., _)) | Err(Errno::INTR) => None,
         Ok((0, _)) | Err(_) => Some(Order::Gone),
     }

@@ -8,8 +8,6 @@ pub(crate) const VERSION: u32 = 4;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
-/// The host's command to a box to count its processes, now that there is a program.
-pub(crate) const COUNT: u32 = 0x434e_5420;
 
 /// Stands for "no limit on the number of processes".
 pub(crate) const UNLIMITED: u32 = u32::MAX;
