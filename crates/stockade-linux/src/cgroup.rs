@@ -89,6 +89,15 @@ impl Cgroup {
     /// Makes the cgroups that the limits need, and one that counts processor time. A limit that
     /// this machine, or this user, cannot set is in [`Self::missing`].
     pub fn create(limits: CgroupLimits) -> Self {
+        Self::create_with(limits, Stroke::Cgroup)
+    }
+
+    /// The same for a box with a first process, whose death kills all that is in it.
+    pub(crate) fn create_for_box(limits: CgroupLimits) -> Self {
+        Self::create_with(limits, Stroke::FirstProcess)
+    }
+
+    fn create_with(limits: CgroupLimits, stroke: Stroke) -> Self {
         let mut cgroup = Self::default();
         let wanted = limits.wanted();
         let there = match Hierarchies::read() {
@@ -99,7 +108,7 @@ impl Cgroup {
             }
         };
         let mut refused = Vec::new();
-        for (place, controllers) in places(&there, &wanted) {
+        for (place, controllers) in places(&there, &wanted, stroke) {
             match Folder::make(&place, &controllers) {
                 Ok(folder) => cgroup.folders.push(folder),
                 Err(errno) => refused.push((place, errno)),
@@ -205,17 +214,37 @@ impl CgroupLimits {
     }
 }
 
-/// Where folders are to be made, with the controllers that are used there. One of version 2 is
-/// always among them, if there is any: it counts processor time and is killed in one stroke.
-fn places(there: &Hierarchies, wanted: &[Controller]) -> Vec<(Place, Vec<Controller>)> {
-    let mut places: Vec<(Place, Vec<Controller>)> =
-        there.unified().map(|place| (place, Vec::new())).into_iter().collect();
+/// By what everything is killed in one stroke, without a keeper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stroke {
+    /// A cgroup of version 2, wherever there is one.
+    Cgroup,
+    /// The first process of a box.
+    FirstProcess,
+}
+
+/// Where folders are to be made, with the controllers that are used there.
+///
+/// One of version 2 is killed in one stroke and counts processor time. But unless a process is cloned
+/// into it, it is entered through a lock of the whole machine, which now and then takes
+/// milliseconds; where limits are set with version 1, a box with a first process does without.
+fn places(
+    there: &Hierarchies,
+    wanted: &[Controller],
+    stroke: Stroke,
+) -> Vec<(Place, Vec<Controller>)> {
+    let unified = there.unified().map(|place| (place, Vec::new()));
+    let mut places: Vec<(Place, Vec<Controller>)> = unified.into_iter().collect();
     for controller in wanted {
         let Some(place) = there.place_of(controller.name()) else { continue };
         match places.iter_mut().find(|(known, _)| *known == place) {
             Some((_, controllers)) => controllers.push(*controller),
             None => places.push((place, vec![*controller])),
         }
+    }
+    let is_limited = places.iter().any(|(_, controllers)| !controllers.is_empty());
+    if stroke == Stroke::FirstProcess && is_limited {
+        places.retain(|(_, controllers)| !controllers.is_empty());
     }
     places
 }

@@ -147,12 +147,12 @@ impl Yard {
     fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         thread::scope(|scope| {
             let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
-            let cgroup = thread.spawn_scoped(scope, || Cgroup::create(limits));
+            let cgroup = thread.spawn_scoped(scope, || Cgroup::create_for_box(limits));
             let keeper = self.keeper()?;
             let sheet = pack::pack(jail).at(Step::PrepareBox)?;
             // Without a thread, or if it panicked, here and now.
             let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
-            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
+            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create_for_box(limits));
             Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
         })
     }
@@ -224,7 +224,7 @@ impl Stock {
             }
             drop(spare);
         } else if let Some(template) = template {
-            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create(limits));
+            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create_for_box(limits));
             let copied = copy(&template, cgroup).map(|ready| ready.by(Origin::Copied));
             if copied.is_some() {
                 return copied;
@@ -275,7 +275,7 @@ impl Stock {
                 }
                 (Arc::clone(template), kept.limits, lacks_spare)
             };
-            let cgroup = Cgroup::create(limits);
+            let cgroup = Cgroup::create_for_box(limits);
             let (spare, cgroup) =
                 if lacks_spare { (copy(&template, cgroup), None) } else { (None, Some(cgroup)) };
             if lacks_spare && spare.is_none() {
