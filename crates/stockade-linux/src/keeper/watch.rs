@@ -185,8 +185,11 @@ impl Watch {
             ];
             // Until the program is executed there is nothing of it to count.
             let timeout = if self.verdict < 0 { counter.time_left_ns() } else { None };
-            // Every signal is blocked, so polling fails for lack of kernel memory at worst.
-            let _retried = sys::poll(&mut fds, timeout);
+            // Every signal is blocked, so polling fails for lack of kernel memory; or because somebody
+            // took this process its descriptors, and then nobody rules the tree.
+            if sys::poll(&mut fds, timeout) == Err(Errno::INVAL) {
+                return End::HostGone;
+            }
             let [control, supervisor, verdict, children] = fds.map(|fd| fd.revents != 0);
             let end = supervisor
                 .then_some(End::HostGone)
