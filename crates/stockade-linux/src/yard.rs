@@ -136,7 +136,7 @@ impl Yard {
             return Ok(ready.on_duty(crew.duty()));
         }
         let ready = self.make(&jail, limits)?;
-        if self.stock.begin(key, limits) {
+        if self.stock.begin(key, limits, crew) {
             crew.put(Work::Prepare(Box::new(jail)));
         }
         Ok(ready.on_duty(crew.duty()))
@@ -238,8 +238,9 @@ impl Stock {
         None
     }
 
-    /// Notes that this description is the one to keep; false if it is known.
-    fn begin(&self, key: Key, limits: CgroupLimits) -> bool {
+    /// Notes that this description is the one to keep; false if it is known. What was kept before goes
+    /// once the lock is free.
+    fn begin(&self, key: Key, limits: CgroupLimits, crew: &Crew) -> bool {
         let mut kept = self.lock();
         if kept.is_begun && kept.key == key && kept.limits == limits {
             return false;
@@ -247,7 +248,10 @@ impl Stock {
         // Watched from before the template is made, so that no change is missed.
         let mounts = MountWatch::begin().ok();
         let is_begun = mounts.is_some();
-        *kept = Kept { key, limits, mounts, is_begun, ..Kept::default() };
+        let new = Kept { key, limits, mounts, is_begun, ..Kept::default() };
+        let old = std::mem::replace(&mut *kept, new);
+        drop(kept);
+        crew.put(Work::Forget(Box::new(old)));
         is_begun
     }
 
@@ -259,7 +263,7 @@ impl Stock {
         let template = Arc::new(template);
         let mut kept = self.lock();
         if kept.is_begun && kept.key == key {
-            kept.template = Some(template);
+            kept.template = Some(Arc::clone(&template));
         }
     }
 

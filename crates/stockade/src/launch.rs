@@ -9,6 +9,7 @@ mod machine;
 mod process;
 mod remedy;
 mod scratch;
+mod spec;
 mod tree;
 mod watch;
 

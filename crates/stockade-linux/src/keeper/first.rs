@@ -3,8 +3,10 @@
 //! When it dies the kernel kills everything in the box, whoever killed it. It is a copy of the
 //! keeper: no host memory, not dumpable, and no descriptor of the host but its line.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use super::apply;
-use super::boxed::{op, option};
+use super::boxed::{NONE, new, op, option};
 use super::broker::{self, Broker};
 use super::cell::Cell;
 use super::counter::Counter;
@@ -12,11 +14,34 @@ use super::mechanism::Mechanism;
 use super::proclist::NumberedEntries;
 use super::sharing;
 use super::step::Step;
-use super::sys::{self, AT_FDCWD, Errno, Fd, Pid, Poll, pr, sig};
+use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, Poll, pr, sig};
 use super::template;
 use super::tree::{Count, used_by};
 use super::watch::{At, CONTROL, Failed, Order, hear_host, tell};
 use super::wire::{Report, UNLIMITED, cause, kind};
+
+/// Whether a first process could not be cloned into its cgroup of version 2.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Clones the first process of a box into its namespaces, and into its cgroup where that may be.
+pub(crate) fn clone(cell: &mut Cell) -> sys::Result<Forked> {
+    // That of cgroups is entered by the first process itself, once it is in them.
+    let namespaces = cell.plan.namespaces & !new::CGROUP;
+    if REFUSED.load(Ordering::Relaxed) || cell.leaves_out(Mechanism::Cgroup) {
+        cell.plan.unified = NONE;
+    }
+    let unified = cell.fd(cell.plan.unified);
+    match sys::spaces::fork_into(namespaces, unified) {
+        Err(_) if unified.is_some() => {
+            // Refused, or a kernel without it; the first process then enters by itself. It would be
+            // refused again, and late: most of a process has been made by then.
+            REFUSED.store(true, Ordering::Relaxed);
+            cell.plan.unified = NONE;
+            sys::spaces::fork_into(namespaces, None)
+        }
+        other => other,
+    }
+}
 
 /// The whole life of the first process. What goes wrong is told through the line.
 pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {

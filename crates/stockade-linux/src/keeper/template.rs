@@ -3,19 +3,13 @@
 //! A copy has a user namespace inside that of the template, so it cannot change the mounts that it
 //! has from there; what boxes must not share, as `/tmp`, it makes anew.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-
-use super::boxed::{NONE, new};
 use super::cell::Cell;
 use super::first;
 use super::step::Step;
-use super::sys::{self, Errno, Fd, Forked, Poll, spaces};
+use super::sys::{self, Errno, Fd, Forked, Poll};
 use super::watch::{At, CONTROL, Failed, report_failure};
 
 const SUPERVISOR: Fd = CONTROL + 1;
-
-/// Whether a copy could not be cloned into its cgroup of version 2.
-static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Makes a box for every plan that comes by the line, until the host is gone. Returns what went
 /// wrong before the first.
@@ -55,22 +49,7 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
 }
 
 fn make_copy(mut cell: Cell) {
-    let namespaces = cell.plan.namespaces & !new::CGROUP;
-    if REFUSED.load(Ordering::Relaxed) {
-        cell.plan.unified = NONE;
-    }
-    let unified = cell.fd(cell.plan.unified);
-    let forked = match spaces::fork_into(namespaces, unified) {
-        Err(_) if unified.is_some() => {
-            // Refused, or a kernel without it; the first process then enters by itself. It would be
-            // refused again, and late: most of a process has been made by then.
-            REFUSED.store(true, Ordering::Relaxed);
-            cell.plan.unified = NONE;
-            spaces::fork_into(namespaces, None)
-        }
-        other => other,
-    };
-    match forked.at(Step::CloneBox) {
+    match first::clone(&mut cell).at(Step::CloneBox) {
         Ok(Forked::Child) => first::be_first_in_child(&mut cell),
         Ok(Forked::Parent(_)) => {}
         // The line of the copy, not this one's, hears of it; one without a line hears nothing.

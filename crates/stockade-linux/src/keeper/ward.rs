@@ -2,9 +2,7 @@
 //!
 //! All that happens in the box is told by the first process itself.
 
-use super::boxed::{NONE, new};
 use super::cell::Cell;
-use super::mechanism::Mechanism;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
 use super::watch::{At, CONTROL, Failed, tell};
@@ -27,20 +25,9 @@ pub(crate) fn keep_box(supervisor: Fd) -> Result<(), Failed> {
 
 /// Clones the first process of a box.
 fn clone_first(cell: &mut Cell) -> Result<Pid, Failed> {
-    // Entered by the first process itself, once it is in its cgroups.
-    let namespaces = cell.plan.namespaces & !new::CGROUP;
     sources::take_as_root(cell)?;
     ids::change_user(cell)?;
-    let unified = cell.fd(cell.plan.unified).filter(|_| !cell.leaves_out(Mechanism::Cgroup));
-    let forked = match sys::spaces::fork_into(namespaces, unified) {
-        Err(_) if unified.is_some() => {
-            // Refused, or a kernel without it; the first process then enters by itself.
-            cell.plan.unified = NONE;
-            sys::spaces::fork_into(namespaces, None)
-        }
-        other => other,
-    };
-    match forked.at(Step::CloneBox)? {
+    match first::clone(cell).at(Step::CloneBox)? {
         Forked::Child => first::be_first_in_child(cell),
         Forked::Parent(first) => Ok(first),
     }

@@ -1,24 +1,21 @@
 //! A program that runs, whatever its tier: watched to its end, and accounted for.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
-use stockade_linux::{CgroupUsage, Rlimits, StartError};
+use stockade_linux::CgroupUsage;
 
 use super::absent::Absent;
 use super::disk::Disk;
 use super::jail::{Covered, lose_mechanisms, lose_replaced};
-use super::remedy;
 use super::scratch::Scratch;
 use super::tree::is_out_of_memory;
 use super::watch::{End, Watch};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::limits::{ByteCount, LimitHit, Limits};
-use crate::outcome::{Exit, Failure, Outcome, Usage, chain};
+use crate::limits::{LimitHit, Limits};
+use crate::outcome::{Exit, Outcome, Usage};
 use crate::tier::Tier;
-use crate::tier::process::{CORE_BYTES, cpu_seconds};
+use crate::tier::process::cpu_seconds;
 
 /// A program and what belongs to its run.
 #[derive(Debug)]
@@ -168,68 +165,6 @@ fn limit_by_cgroup(exit: Exit, tree: Option<CgroupUsage>) -> Option<LimitHit> {
 fn killed_in_part(limit: Option<LimitHit>, tree: Option<CgroupUsage>) -> Option<String> {
     let kills = tree?.oom_kills.filter(|kills| *kills > 0 && limit != Some(LimitHit::Memory))?;
     Some(format!("the kernel killed {kills} of its processes for want of memory"))
-}
-
-/// The variables of the run, with its own folder as `HOME` and `TMPDIR` unless they are listed.
-pub(super) fn environment(
-    confinement: &Confinement,
-    home: &OsStr,
-    temporary: &OsStr,
-) -> Result<Vec<CString>, Failure> {
-    let own = [(OsStr::new("HOME"), home), (OsStr::new("TMPDIR"), temporary)];
-    let listed =
-        confinement.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let is_listed = |name: &OsStr| confinement.environment.iter().any(|(known, _)| known == name);
-    own.into_iter()
-        .filter(|(name, _)| !is_listed(name))
-        .chain(listed)
-        .map(|(name, value)| {
-            let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
-            CString::new(bytes).map_err(|_nul| {
-                Failure::new(
-                    "build the environment",
-                    format!("the variable {name:?} holds a NUL byte"),
-                )
-            })
-        })
-        .collect()
-}
-
-/// The limits of each process, as the kernel takes them, without a namespace of its own.
-pub(super) fn rlimits(confinement: &Confinement) -> Result<Rlimits, Failure> {
-    let processes = confinement.limits.processes.map(process_ceiling).transpose()?;
-    Ok(Rlimits { processes, ..rlimits_of_each(confinement) })
-}
-
-/// The limits of each process, but for their number.
-pub(super) fn rlimits_of_each(confinement: &Confinement) -> Rlimits {
-    let limits = &confinement.limits;
-    Rlimits {
-        cpu_seconds: limits.cpu.map(cpu_seconds),
-        address_space_bytes: limits.memory.map(ByteCount::get),
-        file_size_bytes: limits.file_size.map(ByteCount::get),
-        processes: None,
-        open_files: Some(limits.open_files),
-        core_bytes: Some(CORE_BYTES),
-        stack_bytes: None,
-    }
-}
-
-/// The kernel's limit counts all processes of the user on the machine, so it can only be a
-/// ceiling: what is there now and the whole allowance on top. The keeper's count is the exact one.
-fn process_ceiling(most: u32) -> Result<u64, Failure> {
-    let now = stockade_linux::tasks_on_machine().map_err(|error| {
-        Failure::new("count the machine's processes", error.to_string()).remedy("mount /proc")
-    })?;
-    Ok(now.saturating_add(u64::from(most)))
-}
-
-/// Why nothing was started.
-pub(super) fn not_started(error: StartError) -> Failure {
-    let message = format!("could not {}", chain(&error));
-    let mut failure = Failure::new("start the program", message).remedy(remedy::for_step(error));
-    failure.guarantee = remedy::guarantee_of(error.step).map(|one| one.to_string());
-    failure
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use stockade_linux::{
     Access, CgroupLimits, Controller, Filter, Jail, Mechanism, Mount, Network as BoxNetwork, Ready,
-    Sockets, Spec, Stdin, Tracing, Yard,
+    Sockets, Tracing, Yard,
 };
 
 pub(super) use self::broker::is_to_blame as is_broker_to_blame;
@@ -28,7 +28,8 @@ use self::kept::{credit, incomplete, require_kept, settle};
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
 use super::absent::{self, Absent};
 use super::disk::Disk;
-use super::held::{Held, environment, not_started, rlimits_of_each};
+use super::held::Held;
+use super::spec::{Added, environment, not_started, rlimits_of_each, spec};
 use crate::confine::Network;
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee};
@@ -96,24 +97,20 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         // The tree's memory is bounded, and some programs reserve far more than they use.
         rlimits.address_space_bytes = None;
     }
-    let spec = Spec {
-        program: cleared.program,
-        script: cleared.script,
-        argv: cleared.argv.to_c_strings(),
+    let added = Added {
         env: environment(&confinement, OsStr::new(HOME), OsStr::new(TEMPORARY))?,
-        cwd: cleared.cwd,
-        stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
         rlimits,
         processes_max: confinement.limits.processes,
         signal_scope: None,
     };
+    let (spec, stdin) = spec(cleared, added);
     let started = Instant::now();
     let running = ready.run(spec, &program, &cwd).map_err(not_started)?;
     Ok(Held {
         running,
         scratch: None,
         started,
-        stdin: cleared.stdin,
+        stdin,
         confinement,
         tier,
         enforcement,

@@ -2,42 +2,28 @@
 
 use std::time::Instant;
 
-use stockade_linux::{Spec, Stdin};
-
-use super::held::{Held, environment, not_started, rlimits};
-use super::scratch::Scratch;
+use super::held::Held;
+use super::scratch::{Scratch, unscratched};
+use super::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
 use crate::gate::Prepared;
-use crate::guarantee::Guarantee;
 use crate::outcome::Failure;
 use crate::plan::Plan;
-use crate::tier::{Description, Step};
+use crate::tier::Description;
 
 /// Does the steps of the plan, in their order.
 pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
     let (prepared, description, _) = plan.into_parts();
     let Description { steps, enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
-    let scratch = Scratch::make().map_err(|error| {
-        Failure::new("make the scratch folder", error.to_string())
-            .remedy("make room in the folder for temporary files, or name another with TMPDIR")
-    })?;
-    let signal_scope = if steps.contains(&Step::SignalScope) {
-        stockade_linux::signal_scope().map_err(|error| no_signal_scope(&error))?
-    } else {
-        None
-    };
+    let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
     let own_folder = scratch.path().as_os_str();
-    let spec = Spec {
-        program: cleared.program,
-        script: cleared.script,
-        argv: cleared.argv.to_c_strings(),
+    let added = Added {
         env: environment(&confinement, own_folder, own_folder)?,
-        cwd: cleared.cwd,
-        stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
         rlimits: rlimits(&confinement)?,
         processes_max: confinement.limits.processes,
-        signal_scope,
+        signal_scope: signal_scope(&steps)?,
     };
+    let (spec, stdin) = spec(cleared, added);
     let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let running = stockade_linux::start(spec).map_err(not_started)?;
@@ -45,7 +31,7 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         running,
         scratch: Some(scratch),
         started,
-        stdin: cleared.stdin,
+        stdin,
         confinement,
         tier,
         enforcement,
@@ -54,10 +40,4 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         disk: None,
         dies_at_once,
     })
-}
-
-fn no_signal_scope(error: &std::io::Error) -> Failure {
-    let mut failure = Failure::new("keep signals within the tree", error.to_string());
-    failure.guarantee = Some(Guarantee::Processes.to_string());
-    failure
 }

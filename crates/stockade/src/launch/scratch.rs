@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::call::CallId;
+use crate::outcome::Failure;
 
 /// How many folders deep a removal goes before it gives up.
 const DEPTH_MAX: usize = 100_000;
@@ -215,4 +216,10 @@ fn clear(folder: BorrowedFd<'_>) -> Result<Option<OsString>, Errno> {
         }
     }
     Ok(None)
+}
+
+/// Why there is no scratch folder.
+pub(super) fn unscratched(error: &std::io::Error) -> Failure {
+    Failure::new("make the scratch folder", error.to_string())
+        .remedy("make room in the folder for temporary files, or name another with TMPDIR")
 }

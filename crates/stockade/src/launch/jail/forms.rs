@@ -4,8 +4,9 @@
 use stockade_linux::{Errno, StartError, Step, Yard};
 
 use super::{locks, make, run};
-use crate::launch::held::{Held, not_started};
+use crate::launch::held::Held;
 use crate::launch::remedy;
+use crate::launch::spec::not_started;
 use crate::outcome::{Failure, chain};
 use crate::plan::Plan;
 use crate::tier::Description;

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{CWD, Mode, OFlags};
-use stockade_linux::{
-    Cgroup, Controller, Filter, Jail, Landlock, Rule, Sockets, Spec, Stdin, Tracing, rights,
-};
+use stockade_linux::{Cgroup, Controller, Filter, Jail, Landlock, Rule, Sockets, Tracing, rights};
 
 use super::cover::{self, Covered};
 use super::kept::{credit, incomplete, require_kept, settle};
@@ -20,12 +18,13 @@ use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::inspect::Root;
 use crate::launch::absent;
 use crate::launch::disk::Disk;
-use crate::launch::held::{Held, environment, not_started, rlimits};
-use crate::launch::scratch::Scratch;
+use crate::launch::held::Held;
+use crate::launch::scratch::{Scratch, unscratched};
+use crate::launch::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
 use crate::limits::Limits;
 use crate::outcome::Failure;
+use crate::tier::Description;
 use crate::tier::locks::is_within;
-use crate::tier::{Description, Step};
 
 /// Devices that give and keep nothing.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -55,23 +54,14 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         rlimits.address_space_bytes = None;
     }
     jail.cgroup = Some(cgroup);
-    let signal_scope = if steps.contains(&Step::SignalScope) {
-        stockade_linux::signal_scope().map_err(|error| unscoped(&error))?
-    } else {
-        None
-    };
     let own_folder = scratch.path().as_os_str();
-    let spec = Spec {
-        program: cleared.program,
-        script: cleared.script,
-        argv: cleared.argv.to_c_strings(),
+    let added = Added {
         env: environment(&confinement, own_folder, own_folder)?,
-        cwd: cleared.cwd,
-        stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
         rlimits,
         processes_max: confinement.limits.processes,
-        signal_scope,
+        signal_scope: signal_scope(&steps)?,
     };
+    let (spec, stdin) = spec(cleared, added);
     let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let mut missing = Vec::new();
@@ -87,7 +77,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         running,
         scratch: Some(scratch),
         started,
-        stdin: cleared.stdin,
+        stdin,
         confinement,
         tier,
         enforcement,
@@ -192,11 +182,6 @@ fn link_toolchains(shown: &[Shown], home: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn unscratched(error: &std::io::Error) -> Failure {
-    Failure::new("make the scratch folder", error.to_string())
-        .remedy("make room in the folder for temporary files, or name another with TMPDIR")
-}
-
 /// Sockets with paths lie outside Landlock's rules, and lead out of them.
 fn filter(network: Network) -> Filter {
     let sockets = match network {
@@ -204,10 +189,4 @@ fn filter(network: Network) -> Filter {
         Network::Host => Sockets::InternetAndPairs,
     };
     Filter { sockets, tracing: Tracing::Forbidden }
-}
-
-fn unscoped(error: &std::io::Error) -> Failure {
-    let mut failure = Failure::new("keep signals within the tree", error.to_string());
-    failure.guarantee = Some(Guarantee::Processes.to_string());
-    failure
 }
