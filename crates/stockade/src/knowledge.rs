@@ -35,7 +35,7 @@ use file::{File, Slot};
 use index::Index;
 use program::Program;
 
-pub use reading::{Glued, Hazard, HazardKind, Inner, PathValue, Reading, Word};
+pub use reading::{Form, Glued, Hazard, HazardKind, Inner, PathValue, Reading, Word};
 pub use schema::Class;
 
 /// The knowledge base.

@@ -1,6 +1,5 @@
 //! One command in a call: the call's own, or one that a wrapper in it would run.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -82,8 +81,7 @@ impl<'a> Command<'a> {
     pub(super) fn interpreter(&self) -> Option<Vec<Word<'a>>> {
         let program = self.program.as_ref().ok().filter(|program| program.place == Place::Root)?;
         let argument = self.argument();
-        let words =
-            program.shebang.iter().map(|text| Word { text: Cow::Owned(text.clone()), argument });
+        let words = program.shebang.iter().map(|text| Word::part(text.clone(), argument));
         let words: Vec<_> = words.chain(self.words.iter().cloned()).collect();
         (words.len() > self.words.len()).then_some(words)
     }
@@ -98,7 +96,7 @@ impl<'a> Command<'a> {
         if matches!(view.land(&path), Landing::Inside { exists: false, .. }) {
             return None;
         }
-        let program = Word { text: Cow::Owned(path), argument: self.argument() };
+        let program = Word::part(path, self.argument());
         Some([program].into_iter().chain(self.words.iter().skip(1).cloned()).collect())
     }
 
@@ -174,10 +172,7 @@ fn pieces<'a>(word: &Word<'a>) -> Vec<Word<'a>> {
     match shlex::bytes::split(word.text.as_bytes()) {
         Some(parts) => parts
             .into_iter()
-            .map(|part| Word {
-                text: Cow::Owned(OsString::from_vec(part)),
-                argument: word.argument,
-            })
+            .map(|part| Word::part(OsString::from_vec(part), word.argument))
             .collect(),
         None => vec![word.clone()],
     }

@@ -7,21 +7,31 @@ use std::sync::Arc;
 use super::schema::Class;
 
 /// One word of a command, and the argument of the call that it came from.
-///
-/// The text is owned when it is a part of an argument (`env -S 'a b'`): such a word shares its
-/// argument with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word<'a> {
-    /// The word itself.
+    /// The word itself; as it is written where it is not known.
     pub text: Cow<'a, OsStr>,
-    /// The index in the call's argv.
+    /// The index in the call's argv, or among the words of a shell line.
     pub argument: usize,
+    /// What the text is of that argument.
+    pub form: Form,
+}
+
+/// What the text of a word is of its argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// All of it.
+    Whole,
+    /// A part (`env -S 'a b'`), which shares its argument with others.
+    Part,
+    /// What a shell makes of it, in the run, is not known: `$x`, `$(date)`, `*.c`.
+    Unknown,
 }
 
 impl<'a> Word<'a> {
     /// The whole argument at this index.
     pub fn new(text: &'a OsStr, argument: usize) -> Self {
-        Self { text: Cow::Borrowed(text), argument }
+        Self { text: Cow::Borrowed(text), argument, form: Form::Whole }
     }
 
     /// An argv as words, the program first.
@@ -29,9 +39,19 @@ impl<'a> Word<'a> {
         argv.iter().enumerate().map(|(at, text)| Self::new(text.as_ref(), at)).collect()
     }
 
+    /// A part of an argument.
+    pub(crate) fn part(text: OsString, argument: usize) -> Self {
+        Self { text: Cow::Owned(text), argument, form: Form::Part }
+    }
+
     /// Whether the word is a whole argument and not a part of one.
     pub fn is_whole(&self) -> bool {
-        matches!(self.text, Cow::Borrowed(_))
+        self.form != Form::Part
+    }
+
+    /// Whether the text is what the program will get.
+    pub fn is_known(&self) -> bool {
+        self.form != Form::Unknown
     }
 
     pub(super) fn bytes(&self) -> &[u8] {

@@ -1,6 +1,5 @@
 //! Programs that run another command: where it begins in their words.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
@@ -130,9 +129,7 @@ impl Wrapper {
             return Wrapped::Done;
         };
         let first = call.words.first().cloned();
-        let parts = parts
-            .into_iter()
-            .map(|part| Word { text: Cow::Owned(OsStringExt::from_vec(part)), argument });
+        let parts = parts.into_iter().map(|part| Word::part(OsStringExt::from_vec(part), argument));
         let after = call.words.iter().skip(value.word.saturating_add(1)).cloned();
         Wrapped::Split(first.into_iter().chain(parts).chain(after).collect())
     }
@@ -147,8 +144,7 @@ impl Wrapper {
         let Some((start, end)) = flag.command else { return };
         let glued = flag.value.and_then(|value| {
             let argument = call.words.get(value.word)?.argument;
-            let text = Cow::Owned(OsStr::from_bytes(value.bytes).to_owned());
-            Some(Word { text, argument })
+            Some(Word::part(OsStr::from_bytes(value.bytes).to_owned(), argument))
         });
         let words = call.words.get(start..end).unwrap_or_default().iter().cloned();
         let words: Vec<_> = glued.into_iter().chain(words).collect();
