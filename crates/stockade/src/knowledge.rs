@@ -35,7 +35,10 @@ use file::{File, Slot};
 use index::Index;
 use program::Program;
 
-pub use reading::{Form, Glued, Hazard, HazardKind, Inner, PathValue, Reading, Word};
+pub use reading::{
+    Code, Effect, EffectKind, Form, Glued, Hazard, HazardKind, Inner, Nature, PathValue, Reading,
+    Runner, Word,
+};
 pub use schema::Class;
 
 /// The knowledge base.

@@ -37,6 +37,7 @@
 pub mod limits;
 pub mod call;
 pub mod knowledge;
+pub mod shell;
 pub mod inspect;
 pub mod guarantee;
 pub mod confine;

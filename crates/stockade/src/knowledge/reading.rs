@@ -74,6 +74,79 @@ pub struct Reading<'a> {
     pub glued: Vec<Glued>,
     /// The subcommand, with its own (`submodule foreach`), where the program has them.
     pub subcommand: Option<String>,
+    /// Code in the words, and what runs it.
+    pub code: Vec<Code>,
+    /// What the command does to files and hosts, as far as its words say.
+    pub effects: Vec<Effect>,
+    /// Whether the words show that nothing is changed.
+    pub nature: Nature,
+}
+
+/// Code in the words of a command: `sh -c CODE`, `eval CODE`, `ssh host CODE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// The words that hold it, by their place in the command; a shell joins several with spaces.
+    pub words: Vec<usize>,
+    /// The byte where the code begins in the first of them (`-cCODE`).
+    pub offset: usize,
+    /// What runs it.
+    pub runner: Runner,
+}
+
+/// What runs code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// A shell of its own: `bash -c`, `watch`.
+    Shell,
+    /// The shell that reads the line, now: `eval`.
+    ThisShell,
+    /// The shell that reads the line, at another time: `trap`, `alias`.
+    ThisShellLater,
+    /// A shell on another machine.
+    Remote,
+    /// Another language.
+    Other,
+}
+
+/// One thing that a command does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// What.
+    pub kind: EffectKind,
+    /// The path or host.
+    pub target: OsString,
+    /// The word that names it, by its place in the command; none where it is implied (`ls` reads
+    /// the folder it is in).
+    pub word: Option<usize>,
+}
+
+/// What a command does to a path or a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EffectKind {
+    /// It is read; a folder with all that is in it.
+    Read,
+    /// It is made or changed.
+    Write,
+    /// It is removed; a folder with all that is in it.
+    Delete,
+    /// It is run.
+    Execute,
+    /// The other paths of the command start there: `git -C DIR`.
+    Enter,
+    /// Something is sent there or fetched from there.
+    Host,
+}
+
+/// Whether a command can change anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nature {
+    /// It may.
+    #[default]
+    Unknown,
+    /// It reads and prints, as long as the words are these: other options would write.
+    ReadsAsWritten,
+    /// It reads and prints, whatever its words are.
+    Reads,
 }
 
 /// One dangerous thing in a command.
