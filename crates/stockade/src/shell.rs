@@ -1,3 +1,6 @@
 //! Reads shell lines: what commands are in one, as far as that can be known before it runs.
 
+mod braces;
+pub mod expand;
+pub mod state;
 pub mod tree;

@@ -65,8 +65,16 @@ impl Root {
 #[derive(Debug)]
 pub struct View<'r> {
     root: &'r Root,
-    cwd: Vec<Rc<OwnedFd>>,
+    cwd: Base,
     cwd_path: PathBuf,
+}
+
+/// The folder that relative paths start from.
+#[derive(Debug, Clone)]
+struct Base {
+    place: Place,
+    /// The components of it that are not there.
+    absent: Vec<OsString>,
 }
 
 /// Where a path ends.
@@ -97,7 +105,9 @@ impl<'r> View<'r> {
             .handle
             .try_clone()
             .map_err(|source| ViewError::OpenCwd { path: root.path.clone(), source })?;
-        let mut view = Self { root, cwd: vec![Rc::new(top)], cwd_path: root.path.clone() };
+        let place = Place::Inside(vec![Rc::new(top)]);
+        let cwd_path = root.path.clone();
+        let mut view = Self { root, cwd: Base { place, absent: Vec::new() }, cwd_path };
         let Some(cwd) = cwd else { return Ok(view) };
         let fail = |errno: Errno| ViewError::OpenCwd { path: cwd.to_owned(), source: errno.into() };
         let mut walk = view.walk();
@@ -112,7 +122,7 @@ impl<'r> View<'r> {
                     return Err(fail(Errno::NOTDIR));
                 }
                 view.cwd_path = path_of(last.as_fd()).map_err(fail)?;
-                view.cwd = folders;
+                view.cwd = Base { place: Place::Inside(folders), absent: Vec::new() };
                 Ok(view)
             }
             Place::Outside(_) if walk.absent > 0 => Err(fail(Errno::NOENT)),
@@ -127,9 +137,21 @@ impl<'r> View<'r> {
         self.root
     }
 
-    /// The folder in which the call runs.
+    /// The view from another folder, which may lie outside the root and may not be there.
+    pub fn from_folder(&self, folder: &Path) -> Result<Self, Errno> {
+        let mut walk = self.walk();
+        let place = walk.run(folder.as_os_str())?;
+        let cwd = Base { place, absent: walk.absent_names };
+        Ok(Self { root: self.root, cwd, cwd_path: folder.to_owned() })
+    }
+
+    /// The folder in which the call runs, or the deepest part of its path that is there.
     pub fn cwd(&self) -> BorrowedFd<'_> {
-        self.cwd.last().map_or_else(|| self.root.handle.as_fd(), |folder| folder.as_fd())
+        match &self.cwd.place {
+            Place::Inside(folders) => folders.last(),
+            Place::Outside(folder) => Some(folder),
+        }
+        .map_or_else(|| self.root.handle.as_fd(), |folder| folder.as_fd())
     }
 
     /// The real path of that folder.
@@ -196,11 +218,12 @@ pub enum ViewError {
 }
 
 /// Where a walk stands.
+#[derive(Debug, Clone)]
 enum Place {
     /// The folders from the root down to here.
     Inside(Vec<Rc<OwnedFd>>),
     /// Somewhere else.
-    Outside(OwnedFd),
+    Outside(Rc<OwnedFd>),
 }
 
 struct Walk<'v> {
@@ -219,7 +242,9 @@ impl Walk<'_> {
         let mut place = if path.as_bytes().starts_with(b"/") {
             self.slash()?
         } else {
-            Place::Inside(self.view.cwd.clone())
+            self.absent_names.clone_from(&self.view.cwd.absent);
+            self.absent = self.absent_names.len();
+            self.view.cwd.place.clone()
         };
         let mut todo = components(path.as_bytes());
         while let Some(name) = todo.pop() {
@@ -238,7 +263,7 @@ impl Walk<'_> {
             return self.top();
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Place::Outside(rustix::fs::openat(CWD, "/", flags, Mode::empty())?))
+        Ok(Place::Outside(Rc::new(rustix::fs::openat(CWD, "/", flags, Mode::empty())?)))
     }
 
     fn top(&self) -> Result<Place, Errno> {
@@ -257,7 +282,7 @@ impl Walk<'_> {
             }
             Place::Outside(folder) => Some(folder),
         };
-        let folder = here.as_ref().map_or(self.view.root.handle.as_fd(), AsFd::as_fd);
+        let folder = here.as_ref().map_or(self.view.root.handle.as_fd(), |folder| folder.as_fd());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::openat(folder, "..", flags, Mode::empty())?;
         self.outside_unless_root(parent)
@@ -320,7 +345,7 @@ impl Walk<'_> {
         if Identity::of(&rustix::fs::fstat(&folder)?) == self.view.root.identity {
             return self.top();
         }
-        Ok(Place::Outside(folder))
+        Ok(Place::Outside(Rc::new(folder)))
     }
 
     fn enter_absent(&mut self, name: OsString) {

@@ -1,0 +1,287 @@
+//! What is known of a shell while its line is read: variables, functions, the folder it is in.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use super::expand::Field;
+use super::tree::Statement;
+
+/// Folders that a shell may be in before it could be anywhere.
+const FOLDERS_MAX: usize = 4;
+
+/// The state of one shell; a copy is cheap, and is what a subshell has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    variables: Rc<BTreeMap<String, Value>>,
+    functions: Rc<BTreeMap<String, Vec<Rc<Statement>>>>,
+    aliases: Rc<BTreeMap<String, Option<String>>>,
+    positional: Option<Rc<Vec<Field>>>,
+    /// Where it is; empty where that is not known.
+    folders: Vec<PathBuf>,
+    before: Vec<PathBuf>,
+    /// Whether anything may have been set, by code that nobody has read.
+    anything: bool,
+    /// What changes which programs run: a variable, a builtin.
+    altered: Option<String>,
+    /// `set -e`: what comes after a statement runs only if that one succeeded.
+    stops: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Value {
+    Known(String),
+    Unknown,
+}
+
+/// What is known of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup<'s> {
+    /// Its value.
+    Known(&'s str),
+    /// It has been set, or may have been.
+    Unknown,
+    /// Nothing in the line sets it.
+    Unassigned,
+}
+
+impl State {
+    /// A shell that starts in a folder, with the variables that are known of its environment.
+    pub fn new(folder: &Path, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut known: BTreeMap<String, Value> =
+            variables.into_iter().map(|(name, value)| (name, Value::Known(value))).collect();
+        known.insert("IFS".to_owned(), Value::Known(" \t\n".to_owned()));
+        let mut state = Self {
+            variables: Rc::new(known),
+            functions: Rc::default(),
+            aliases: Rc::default(),
+            positional: None,
+            folders: Vec::new(),
+            before: Vec::new(),
+            anything: false,
+            altered: None,
+            stops: false,
+        };
+        state.move_to(vec![folder.to_owned()]);
+        state
+    }
+
+    /// What is known of a variable.
+    pub fn lookup(&self, name: &str) -> Lookup<'_> {
+        match self.variables.get(name) {
+            Some(Value::Known(text)) => Lookup::Known(text),
+            Some(Value::Unknown) => Lookup::Unknown,
+            None if self.anything || is_set_by_the_shell(name) => Lookup::Unknown,
+            None => Lookup::Unassigned,
+        }
+    }
+
+    /// Sets a variable; `None` for a value that is not known.
+    pub fn set(&mut self, name: &str, value: Option<String>) {
+        let value = value.map_or(Value::Unknown, Value::Known);
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    /// Takes a variable away.
+    pub fn unset(&mut self, name: &str) {
+        // `unset` may fail for a read-only one, so the value is not certain to be gone.
+        self.set(name, None);
+    }
+
+    /// Anything may be otherwise from now on: code ran that nobody has read.
+    pub fn forget(&mut self) {
+        let names: Vec<String> = self.variables.keys().cloned().collect();
+        for name in names {
+            self.set(&name, None);
+        }
+        self.anything = true;
+        self.positional = None;
+        self.move_to(Vec::new());
+    }
+
+    /// Notes what makes programs other than their names say.
+    pub fn alter(&mut self, why: &str) {
+        self.altered.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Why programs may be other than their names say.
+    pub fn altered(&self) -> Option<&str> {
+        if self.anything { Some("code that is not known") } else { self.altered.as_deref() }
+    }
+
+    /// Whether unquoted values are split at blanks and line ends.
+    pub fn splits_as_usual(&self) -> bool {
+        self.lookup("IFS") == Lookup::Known(" \t\n")
+    }
+
+    /// The words after a function's name, or after `set --`.
+    pub fn positional(&self) -> Option<&[Field]> {
+        self.positional.as_ref().map(|fields| fields.as_slice())
+    }
+
+    /// Sets them; `None` where they are not known.
+    pub fn set_positional(&mut self, fields: Option<Vec<Field>>) {
+        self.positional = fields.map(Rc::new);
+    }
+
+    /// What a function's name may stand for.
+    pub fn function(&self, name: &str) -> Vec<Rc<Statement>> {
+        self.functions.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Defines a function. What it was before is kept: the definition may not have been reached.
+    pub fn define(&mut self, name: &str, body: Rc<Statement>) {
+        let bodies = Rc::make_mut(&mut self.functions).entry(name.to_owned()).or_default();
+        if !bodies.contains(&body) {
+            bodies.push(body);
+        }
+    }
+
+    /// What an alias may stand for: its text, where that is known.
+    pub fn alias(&self, name: &str) -> Option<Option<&str>> {
+        self.aliases.get(name).map(Option::as_deref)
+    }
+
+    /// Notes an alias.
+    pub fn set_alias(&mut self, name: &str, text: Option<String>) {
+        Rc::make_mut(&mut self.aliases).insert(name.to_owned(), text);
+    }
+
+    /// The folders that it may be in; empty where that is not known.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// The folders that it may have been in before.
+    pub fn before(&self) -> &[PathBuf] {
+        &self.before
+    }
+
+    /// Enters one of these folders; none if it is not known which.
+    pub fn move_to(&mut self, mut folders: Vec<PathBuf>) {
+        folders.sort_unstable();
+        folders.dedup();
+        if folders.len() > FOLDERS_MAX {
+            folders.clear();
+        }
+        self.before = std::mem::replace(&mut self.folders, folders);
+        let name_of = |folders: &[PathBuf]| match folders {
+            [one] => one.to_str().map(str::to_owned),
+            _ => None,
+        };
+        let (now, old) = (name_of(&self.folders), name_of(&self.before));
+        self.set("PWD", now);
+        self.set("OLDPWD", old);
+    }
+
+    /// `set -e`
+    pub fn stop_at_failure(&mut self) {
+        self.stops = true;
+    }
+
+    /// Whether a statement that fails ends the shell.
+    pub fn stops_at_failure(&self) -> bool {
+        self.stops
+    }
+
+    /// What holds whichever of the two it is.
+    pub fn join(&mut self, other: &Self) {
+        if self == other {
+            return;
+        }
+        let names: Vec<String> =
+            self.variables.keys().chain(other.variables.keys()).cloned().collect();
+        for name in names {
+            if self.variables.get(&name) != other.variables.get(&name) {
+                self.set(&name, None);
+            }
+        }
+        for (name, bodies) in other.functions.iter() {
+            for body in bodies {
+                self.define(name, Rc::clone(body));
+            }
+        }
+        for (name, text) in other.aliases.iter() {
+            let same = self.aliases.get(name).is_none_or(|known| known == text);
+            self.set_alias(name, text.clone().filter(|_| same));
+        }
+        if self.positional != other.positional {
+            self.positional = None;
+        }
+        let (before, known) = (self.before.clone(), !self.folders.is_empty());
+        let folders: Vec<PathBuf> = self.folders.iter().chain(&other.folders).cloned().collect();
+        if folders != self.folders {
+            let known = known && !other.folders.is_empty();
+            self.move_to(if known { folders } else { Vec::new() });
+            self.before = before.into_iter().chain(other.before.iter().cloned()).collect();
+            self.before.sort_unstable();
+            self.before.dedup();
+        }
+        self.anything |= other.anything;
+        if let Some(why) = &other.altered {
+            self.alter(why);
+        }
+        self.stops &= other.stops;
+    }
+}
+
+/// A path from a folder, with `.` and `..` taken away as `cd` does: by the text.
+pub fn lexical(folder: &Path, path: &Path) -> PathBuf {
+    let mut made = PathBuf::new();
+    for component in folder.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                made.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                made.push(component);
+            }
+        }
+    }
+    made
+}
+
+/// Variables that have a value though no line sets them.
+fn is_set_by_the_shell(name: &str) -> bool {
+    const SET: [&str; 34] = [
+        "UID",
+        "EUID",
+        "PPID",
+        "RANDOM",
+        "SRANDOM",
+        "SECONDS",
+        "LINENO",
+        "HOSTNAME",
+        "HOSTTYPE",
+        "MACHTYPE",
+        "OSTYPE",
+        "SHLVL",
+        "SHELL",
+        "SHELLOPTS",
+        "OPTIND",
+        "OPTARG",
+        "REPLY",
+        "TERM",
+        "LANG",
+        "TMPDIR",
+        "USER",
+        "LOGNAME",
+        "COLUMNS",
+        "LINES",
+        "DIRSTACK",
+        "GROUPS",
+        "FUNCNAME",
+        "PIPESTATUS",
+        "EPOCHSECONDS",
+        "EPOCHREALTIME",
+        "OPTERR",
+        "MAPFILE",
+        "COPROC",
+        "_",
+    ];
+    SET.contains(&name)
+        || name.starts_with("BASH")
+        || name.starts_with("LC_")
+        || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
