@@ -4,3 +4,6 @@ mod braces;
 pub mod expand;
 pub mod state;
 pub mod tree;
+mod parse;
+
+pub use parse::{Fault, FaultKind, Parsed, parse};
