@@ -6,6 +6,7 @@
 
 mod awk;
 mod call;
+mod code;
 mod environment;
 mod example;
 mod file;

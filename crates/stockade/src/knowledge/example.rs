@@ -1,5 +1,7 @@
 //! Runs the examples that every rule of the data carries.
 
+mod whole;
+
 use std::sync::Arc;
 
 use super::Knowledge;
@@ -16,6 +18,7 @@ pub(super) fn check(knowledge: &Knowledge, program: &Program) -> Result<(), Stri
         && data.wrapper.is_empty()
         && data.text.is_empty()
         && data.paths.is_empty()
+        && data.code.is_empty()
         && data.interpreter.is_none();
     if bare {
         return Err(format!("{} has no rule", program.name));
@@ -43,7 +46,7 @@ pub(super) fn check(knowledge: &Knowledge, program: &Program) -> Result<(), Stri
     for data in &data.paths {
         both(&data.held, &data.none, "a path", holds, holds)?;
     }
-    Ok(())
+    whole::check(knowledge, program)
 }
 
 /// Checks that `is` holds for the one list and `is_not` for none of the other.
@@ -111,5 +114,7 @@ pub(super) fn count(program: &Program) -> usize {
     let wrapper = data.wrapper.iter().flat_map(|data| [&data.refused, &data.allowed]);
     let text = data.text.iter().flat_map(|data| [&data.plain, &data.judged]);
     let paths = data.paths.iter().flat_map(|data| [&data.held, &data.none]);
-    refuse.chain(interpreter).chain(wrapper).chain(text).chain(paths).map(Vec::len).sum()
+    let rules: usize =
+        refuse.chain(interpreter).chain(wrapper).chain(text).chain(paths).map(Vec::len).sum();
+    rules.saturating_add(whole::count(program))
 }

@@ -42,6 +42,7 @@ pub(super) struct Grammar {
     pub(super) values: Values,
     pub(super) plus: Plus,
     pub(super) unknown: Option<Unknown>,
+    pub(super) dash_ends: bool,
     abbreviations: Abbreviations,
 }
 
@@ -61,6 +62,7 @@ impl Grammar {
             values: options.values,
             plus: options.plus,
             unknown: options.unknown,
+            dash_ends: options.dash_ends,
             abbreviations: options.abbreviations,
             ..Self::default()
         };

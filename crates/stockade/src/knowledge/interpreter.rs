@@ -6,7 +6,7 @@ use super::call::{Call, Part};
 use super::glob::Glob;
 use super::grammar::Name;
 use super::program::Shape;
-use super::reading::{Hazard, HazardKind};
+use super::reading::{Code, Hazard, HazardKind, Runner};
 use super::scan::Flag;
 use super::schema::{self, Language};
 use super::{awk, sed};
@@ -21,6 +21,7 @@ pub(super) struct Interpreter {
     modules: Vec<Glob>,
     runners: Vec<Glob>,
     language: Option<Language>,
+    runner: Runner,
     instead: Arc<str>,
 }
 
@@ -36,6 +37,7 @@ impl Interpreter {
             modules: Glob::all(&data.modules),
             runners: Glob::all(&data.runners),
             language: data.language,
+            runner: if data.shell { Runner::Shell } else { Runner::Other },
             instead: instead.unwrap_or("write the code to a file and run that, or use Code").into(),
         })
     }
@@ -79,6 +81,29 @@ impl Interpreter {
             None if !scripted => self.judge_script(call, part, found),
             None => {}
         }
+    }
+
+    /// Adds the code in the arguments: the value of an option, else the first operand.
+    pub(super) fn find_code(&self, call: &Call<'_, '_>, found: &mut Vec<Code>) {
+        let Some(part) = call.parts.first().filter(|_| !call.is_harmless()) else { return };
+        let is = |flag: &Flag<'_>, names: &[Name]| {
+            names.iter().any(|name| flag.may_be(name, part.grammar))
+        };
+        let mut first = self.language.is_some();
+        for flag in &part.seen.flags {
+            first &= !is(flag, &self.script);
+            if is(flag, &self.code) {
+                first = flag.value.is_none();
+                let value = flag.value.map(|value| (value.word, value.offset));
+                found.extend(value.map(|(word, offset)| self.code_at(word, offset)));
+            }
+        }
+        let operand = part.seen.operands.first().filter(|_| first);
+        found.extend(operand.map(|&word| self.code_at(word, 0)));
+    }
+
+    fn code_at(&self, word: usize, offset: usize) -> Code {
+        Code { words: vec![word], offset, runner: self.runner, open: false }
     }
 
     /// A module that runs another (`-m cProfile -m timeit CODE`). Its options are not known, so an

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::call::{Call, Part};
+use super::code::CodeRule;
 use super::environment::Variables;
 use super::grammar::{Grammar, Name};
 use super::interpreter::Interpreter;
@@ -28,6 +29,7 @@ pub(super) struct Program {
     wrappers: Vec<Wrapper>,
     texts: Vec<Text>,
     paths: Vec<Paths>,
+    pub(super) codes: Vec<CodeRule>,
     pub(super) data: schema::Program,
 }
 
@@ -113,6 +115,11 @@ impl Program {
                 .iter()
                 .map(|path| Paths::new(path, &shape))
                 .collect::<Result<_, _>>()?,
+            codes: data
+                .code
+                .iter()
+                .map(|code| CodeRule::new(code, &shape))
+                .collect::<Result<_, _>>()?,
             classes: Arc::from(data.classes.as_slice()),
             harmless: data.harmless.clone(),
             name,
@@ -122,9 +129,9 @@ impl Program {
     }
 
     /// Reads a command of this program; the first word is the program itself.
-    pub(super) fn read<'a>(&self, variables: &Variables, words: &[Word<'a>]) -> Reading<'a> {
+    pub(super) fn read<'a>(&self, variables: &Variables, given: &[Word<'a>]) -> Reading<'a> {
         let mut reading = Reading::default();
-        let mut words = Cow::Borrowed(words);
+        let mut words = Cow::Borrowed(given);
         for depth in 0..=SPLITS_MAX {
             let call = Call::new(self, &words);
             if depth == SPLITS_MAX {
@@ -132,7 +139,12 @@ impl Program {
                 reading.hazards.push(call.hazard(HazardKind::Unreadable, 0, &why, None));
                 break;
             }
-            match self.read_once(variables, &call, &mut reading) {
+            let known = reading.code.len();
+            let split = self.read_once(variables, &call, &mut reading);
+            if depth > 0 {
+                reading.point_at(known, &words, given);
+            }
+            match split {
                 Some(split) => words = Cow::Owned(split),
                 None => break,
             }
@@ -154,6 +166,10 @@ impl Program {
         }
         if let Some(interpreter) = &self.interpreter {
             interpreter.judge(call, &mut reading.hazards);
+            interpreter.find_code(call, &mut reading.code);
+        }
+        for code in &self.codes {
+            code.find(call, &mut reading.code);
         }
         self.doubt(call, reading);
         reading.glued.extend(call.glued());

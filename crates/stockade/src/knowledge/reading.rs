@@ -82,6 +82,19 @@ pub struct Reading<'a> {
     pub nature: Nature,
 }
 
+impl Reading<'_> {
+    /// Makes what was found in words that an option held point at the words that were given.
+    pub(super) fn point_at(&mut self, known: usize, split: &[Word<'_>], given: &[Word<'_>]) {
+        let place = |word: usize| {
+            let argument = split.get(word)?.argument;
+            given.iter().position(|word| word.argument == argument)
+        };
+        for code in self.code.iter_mut().skip(known) {
+            code.words = code.words.iter().filter_map(|word| place(*word)).collect();
+        }
+    }
+}
+
 /// Code in the words of a command: `sh -c CODE`, `eval CODE`, `ssh host CODE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
@@ -91,6 +104,8 @@ pub struct Code {
     pub offset: usize,
     /// What runs it.
     pub runner: Runner,
+    /// Whether words are added that are not known before the run (`parallel`).
+    pub open: bool,
 }
 
 /// What runs code.

@@ -85,7 +85,11 @@ impl Flag<'_> {
 
 /// Reads the words from index `from` on.
 pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) -> Seen<'s> {
-    let mut scanner = Scanner { grammar, words, next: from, ended: false, seen: Seen::default() };
+    let ended = grammar.order == Order::Nowhere;
+    let mut scanner = Scanner { grammar, words, next: from, ended, seen: Seen::default() };
+    if ended && scanner.bytes(from) == Some(b"--") {
+        scanner.next = from.saturating_add(1);
+    }
     if grammar.values == Values::Bundled {
         scanner.bundle();
     }
@@ -96,12 +100,18 @@ pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) ->
         // A `--` after an option of unknown shape may be its value, so it ends nothing.
         let doubtful = doubted.is_some_and(|word: usize| word.saturating_add(1) == at);
         let before = scanner.seen.flags.len();
-        if !scanner.ended && bytes == b"--" && !doubtful {
+        let ends = bytes == b"--" || (bytes == b"-" && grammar.dash_ends);
+        if !scanner.ended && ends && !doubtful {
             scanner.ended = true;
         } else if scanner.ended || !scanner.option(at, bytes, &mut doubted) {
             scanner.seen.operands.push(at);
             // The same holds for a first operand: options may still follow.
-            scanner.ended |= grammar.order == Order::BeforeOperands && !doubtful;
+            let last = match grammar.order {
+                Order::BeforeOperands => true,
+                Order::BeforeSecond => scanner.seen.operands.len() > 1,
+                Order::Anywhere | Order::Nowhere => false,
+            };
+            scanner.ended |= last && !doubtful;
         }
         scanner.ended |= scanner
             .seen

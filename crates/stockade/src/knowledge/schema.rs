@@ -1,6 +1,10 @@
 //! The form of the data files; a key that is not here is an error.
 
+mod code;
+
 use serde::Deserialize;
+
+pub(super) use code::{Code, CodeOperands, Runner};
 
 /// The block of one program.
 #[derive(Debug, Deserialize)]
@@ -44,6 +48,20 @@ pub(super) struct Program {
     pub(super) text: Vec<Text>,
     #[serde(default)]
     pub(super) paths: Vec<Paths>,
+    #[serde(default)]
+    pub(super) code: Vec<Code>,
+    #[serde(default)]
+    pub(super) examples: Examples,
+}
+
+/// Whole commands and all that a reading of them says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Examples {
+    /// A line, split as a shell does, and each piece of code in it after the name of its runner.
+    pub(super) code: Vec<Vec<String>>,
+    /// A line, and each command inside it.
+    pub(super) inner: Vec<Vec<String>>,
 }
 
 fn about_itself() -> Vec<String> {
@@ -112,6 +130,8 @@ pub(super) struct Options {
     pub(super) plus: Plus,
     /// Options after which every word is an operand.
     pub(super) last: Vec<String>,
+    /// Whether `-` alone ends the options, as `--` does.
+    pub(super) dash_ends: bool,
 }
 
 /// Where options may stand.
@@ -121,6 +141,10 @@ pub(super) enum Order {
     #[default]
     Anywhere,
     BeforeOperands,
+    /// Before the first operand and after it, up to the second: `ssh HOST -v COMMAND`.
+    BeforeSecond,
+    /// Nowhere: a word with a dash is an operand, a first `--` excepted.
+    Nowhere,
 }
 
 /// Where the value of a short option stands.
@@ -251,6 +275,8 @@ pub(super) struct Interpreter {
     pub(super) runners: Vec<String>,
     /// The language of the script, where it can be judged by its text.
     pub(super) language: Option<Language>,
+    /// Whether the code is for a shell.
+    pub(super) shell: bool,
     pub(super) instead: Option<String>,
     pub(super) refused: Vec<Vec<String>>,
     pub(super) allowed: Vec<Vec<String>>,
@@ -269,6 +295,8 @@ pub(super) enum Language {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Wrapper {
     pub(super) subcommands: Vec<String>,
+    /// Only with one of these options.
+    pub(super) with: Vec<String>,
     /// Operands before the command.
     pub(super) skip: usize,
     /// Whether those are numbers, so that a word that is none cannot be read.
@@ -280,6 +308,8 @@ pub(super) struct Wrapper {
     pub(super) command: Command,
     /// Options whose value a shell runs.
     pub(super) code: Vec<String>,
+    /// What runs code.
+    pub(super) runner: Runner,
     /// Options whose value is split into words that take its place.
     pub(super) split: Vec<String>,
     /// Options whose words up to the end mark are a command.

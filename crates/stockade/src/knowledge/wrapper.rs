@@ -8,7 +8,7 @@ use super::call::{Call, Part};
 use super::environment::Variables;
 use super::grammar::Name;
 use super::program::Shape;
-use super::reading::{HazardKind, Inner, Reading, Word};
+use super::reading::{Code, HazardKind, Inner, Reading, Runner, Word};
 use super::scan::{Flag, Value};
 use super::schema::{self, Bare, Command};
 use super::split;
@@ -17,6 +17,7 @@ use super::split;
 #[derive(Debug)]
 pub(super) struct Wrapper {
     data: Fixed,
+    with: Vec<Name>,
     environment: Vec<Name>,
     code: Vec<Name>,
     split: Vec<Name>,
@@ -36,6 +37,7 @@ struct Fixed {
     assignments: bool,
     command: Command,
     bare: Bare,
+    runner: Runner,
     open: bool,
 }
 
@@ -61,8 +63,10 @@ impl Wrapper {
                 assignments: data.assignments,
                 command: data.command,
                 bare: data.bare,
+                runner: data.runner.into(),
                 open: data.open,
             },
+            with: names(&data.with)?,
             environment: names(&data.environment)?,
             code: names(&data.code)?,
             split: names(&data.split)?,
@@ -75,7 +79,7 @@ impl Wrapper {
     }
 
     pub(super) fn is_for(&self, part: &Part<'_>) -> bool {
-        part.is_under(&self.data.subcommands)
+        part.is_under(&self.data.subcommands) && (self.with.is_empty() || part.seen.has(&self.with))
     }
 
     pub(super) fn unwrap<'a>(
@@ -98,7 +102,8 @@ impl Wrapper {
                 note_assignment(variables, call, value.word, value.bytes, reading);
             }
             if is(&self.code) {
-                self.note_code(call, flag.word, reading);
+                let code = flag.value.map(|value| (vec![value.word], value.offset));
+                self.note_code(call, flag.word, code, reading);
             }
             if is(&self.actions) {
                 self.note_action(call, flag, reading);
@@ -134,9 +139,18 @@ impl Wrapper {
         Wrapped::Split(first.into_iter().chain(parts).chain(after).collect())
     }
 
-    fn note_code(&self, call: &Call<'_, '_>, word: usize, reading: &mut Reading<'_>) {
+    /// Notes code, the words that hold it, and where it begins in the first of them.
+    fn note_code(
+        &self,
+        call: &Call<'_, '_>,
+        word: usize,
+        code: Option<(Vec<usize>, usize)>,
+        reading: &mut Reading<'_>,
+    ) {
         let instead = Some(&self.instead);
         reading.hazards.push(call.hazard(HazardKind::InlineCode, word, &self.why, instead));
+        let (runner, open) = (self.data.runner, self.data.open);
+        reading.code.extend(code.map(|(words, offset)| Code { words, offset, runner, open }));
     }
 
     /// The command after `-exec`.
@@ -199,7 +213,9 @@ impl Wrapper {
         });
         let shell = self.data.command == Command::Shell && !part.seen.has(&self.direct);
         if is_code || shell {
-            self.note_code(call, first, reading);
+            let words = if is_code { rest.get(1..2) } else { Some(rest) };
+            let code = words.filter(|words| !words.is_empty()).map(|words| (words.to_vec(), 0));
+            self.note_code(call, first, code, reading);
             return;
         }
         if name.is_empty() || name.starts_with(b"-") {
