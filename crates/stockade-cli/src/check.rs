@@ -1,11 +1,14 @@
 //! `stockade check`: decides and explains, and runs nothing.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
 use stockade::ToolCall;
 use stockade::gate::{Examination, Examiner};
+use stockade::inspect::Found;
+use stockade::knowledge::EffectKind;
 use stockade::launch::probe;
 use stockade::outcome::Failure;
 use stockade::plan::{Otherwise, describe, otherwise};
@@ -110,7 +113,7 @@ fn print(examination: &Examination, plan: Option<&Planned>) -> Result<(), render
     for command in examination.commands.iter().skip(1) {
         render::say(&format!(
             "  {FAINT}inner command:{FAINT:#} {}",
-            inert(&format!("{command:?}"))
+            inert(&format!("{:?}", command.words))
         ))?;
     }
     let Some(plan) = plan else { return Ok(()) };
@@ -170,13 +173,48 @@ struct WireFinding<'a> {
 
 #[derive(Serialize)]
 struct WireCommand {
-    argv: Vec<String>,
+    /// None where the words are known in the run alone.
+    argv: Option<Vec<String>>,
+    /// The words, as they are written where they are not known.
+    words: Vec<String>,
     dynamic: bool,
-    /// What a command reads, writes and reaches is not worked out for plain argument vectors.
     span: Option<[usize; 2]>,
-    reads: Option<Vec<String>>,
-    writes: Option<Vec<String>>,
-    hosts: Option<Vec<String>>,
+    /// What starts it, from the outside in.
+    via: Vec<String>,
+    /// Where it may run; none where the line leaves that open.
+    folders: Vec<String>,
+    reads: Vec<String>,
+    /// What is written, and what is deleted.
+    writes: Vec<String>,
+    deletes: Vec<String>,
+    executes: Vec<String>,
+    hosts: Vec<String>,
+}
+
+impl WireCommand {
+    fn new(found: &Found) -> Self {
+        let text = |words: &[OsString]| words.iter().map(|w| w.to_string_lossy().into()).collect();
+        let of = |kinds: &[EffectKind]| {
+            let targets = found.targets.iter().filter(|target| kinds.contains(&target.kind));
+            let mut texts: Vec<String> =
+                targets.map(|target| target.text.to_string_lossy().into_owned()).collect();
+            texts.dedup();
+            texts
+        };
+        Self {
+            argv: found.argv().map(text),
+            words: text(&found.words),
+            dynamic: found.dynamic,
+            span: found.span.map(|span| [span.start, span.end]),
+            via: found.via.clone(),
+            folders: found.folders.iter().map(|path| path.display().to_string()).collect(),
+            reads: of(&[EffectKind::Read]),
+            writes: of(&[EffectKind::Write, EffectKind::Delete]),
+            deletes: of(&[EffectKind::Delete]),
+            executes: of(&[EffectKind::Execute]),
+            hosts: of(&[EffectKind::Host]),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -197,15 +235,7 @@ impl<'a> Wire<'a> {
             rule: one.rule_id(),
             text: &one.text,
             argument: one.argument,
-            span: None,
-        };
-        let command = |words: &Vec<std::ffi::OsString>| WireCommand {
-            argv: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            dynamic: false,
-            span: None,
-            reads: None,
-            writes: None,
-            hosts: None,
+            span: one.span.map(|span| [span.start, span.end]),
         };
         Self {
             decision: ruling.decision,
@@ -215,7 +245,7 @@ impl<'a> Wire<'a> {
             reason: ruling.reason.as_deref(),
             instead: ruling.instead.as_deref(),
             findings: examination.findings.iter().map(finding).collect(),
-            commands: examination.commands.iter().map(command).collect(),
+            commands: examination.commands.iter().map(WireCommand::new).collect(),
             plan: plan.map(|plan| WirePlan {
                 otherwise: plan.otherwise.as_ref().map(|form| Box::new(WirePlan::new(form))),
                 ..WirePlan::new(&plan.first)

@@ -61,6 +61,7 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     };
     policy.tier = common.tier.unwrap_or(policy.tier);
     policy.profile = common.profile.unwrap_or(policy.profile);
+    policy.shell_profile = common.profile.unwrap_or(policy.shell_profile);
     let limits = &mut policy.limits;
     limits.wall = common.timeout.unwrap_or(limits.wall);
     limits.cpu = common.cpu.or(limits.cpu);

@@ -2,6 +2,7 @@
 
 mod complaint;
 mod examine;
+mod line;
 mod permit;
 mod toolchain;
 mod verdict;

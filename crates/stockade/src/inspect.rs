@@ -4,6 +4,8 @@
 mod argv;
 mod command;
 mod finding;
+mod found;
+mod line;
 mod name;
 mod path;
 mod program;
@@ -17,6 +19,8 @@ use std::path::Path;
 
 pub use command::{Command, Start};
 pub use finding::{Axis, Finding, Weight};
+pub use found::{Found, Target};
+pub use line::{LineInspection, Setting};
 pub use program::{NoProgram, Place, Program, Programs};
 pub use settings::{DENY, INTERPRETERS, Settings};
 pub use view::{Identity, Landing, Root, View, ViewError, path_of, stat_of};
@@ -44,6 +48,8 @@ pub enum Origin {
     Argv,
     /// They were split off a line by shell rules, and only listed programs may run.
     Line,
+    /// A shell makes them of a part of its line.
+    Shell,
 }
 
 /// What the program reads on standard input.
@@ -78,7 +84,7 @@ impl Inspector<'_> {
         let mut findings = Vec::new();
         let commands = self.commands(words, view, &mut findings);
         let entered = path::entered(&commands, view).unwrap_or_else(|finding| {
-            findings.push(finding);
+            findings.push(*finding);
             Vec::new()
         });
         for command in &commands {
@@ -87,7 +93,7 @@ impl Inspector<'_> {
                 continue;
             }
             findings.extend(match origin {
-                Origin::Argv => name::inspect(command, self.settings),
+                Origin::Argv | Origin::Shell => name::inspect(command, self.settings),
                 Origin::Line => name::inspect_listed(command, self.settings),
             });
             findings.extend(argv::inspect(command, self.settings));
@@ -160,6 +166,7 @@ impl Inspector<'_> {
                     instead: None,
                     listed: None,
                     weight: Weight::Always,
+                    span: None,
                 }),
             }
         }
@@ -194,5 +201,6 @@ fn maze(words: &[Word<'_>]) -> Finding {
         instead: Some("run the inner command itself".to_owned()),
         listed: None,
         weight: Weight::Always,
+        span: None,
     }
 }

@@ -25,8 +25,10 @@ use crate::tier::Tier;
 pub struct Policy {
     /// The lists that inspection holds a call against.
     pub settings: Settings,
-    /// Which of the built-in refusals apply.
+    /// Which of the built-in refusals apply to calls of one program.
     pub profile: Profile,
+    /// The same for shell lines.
+    pub shell_profile: Profile,
     /// The box.
     pub tier: Tier,
     /// Time, memory, processes and bytes.
@@ -118,6 +120,7 @@ impl Policy {
         Self {
             settings: Settings::default(),
             profile: Profile::Strict,
+            shell_profile: Profile::Contained,
             tier: Tier::Jail,
             limits: Limits::EXEC,
             environment: inherited.to_vec(),
@@ -138,18 +141,22 @@ impl Policy {
     ///
     /// Findings come in that order from inspection. What no axis refuses was typed by a person, or
     /// sent by the program that they trusted with the call, and runs.
-    pub fn decide(&self, findings: &[Finding]) -> Ruling {
-        match findings.iter().find(|finding| self.refuses(finding)) {
-            Some(finding) => Ruling {
-                decision: Decision::Deny,
-                by: By::Axis,
-                rule: Some(finding.rule_id()),
-                source: self.source_of(finding),
-                reason: Some(finding.text.clone()),
-                instead: finding.instead.clone(),
-                argument: finding.argument,
-            },
-            None => Ruling {
+    pub fn decide(&self, findings: &[Finding], profile: Profile) -> Ruling {
+        let refusal = findings.iter().find(|finding| self.refuses(finding, profile));
+        let question = findings.iter().find(|finding| finding.weight == Weight::Ask);
+        let by_finding = |finding: &Finding, decision| Ruling {
+            decision,
+            by: By::Axis,
+            rule: Some(finding.rule_id()),
+            source: self.source_of(finding),
+            reason: Some(finding.text.clone()),
+            instead: finding.instead.clone(),
+            argument: finding.argument,
+        };
+        match (refusal, question) {
+            (Some(finding), _) => by_finding(finding, Decision::Deny),
+            (None, Some(finding)) => by_finding(finding, Decision::Ask),
+            (None, None) => Ruling {
                 decision: Decision::Allow,
                 by: By::Mode,
                 rule: None,
@@ -177,11 +184,15 @@ impl Policy {
         self
     }
 
-    fn refuses(&self, finding: &Finding) -> bool {
+    fn refuses(&self, finding: &Finding, profile: Profile) -> bool {
+        // A name that somebody put on the list is meant, whatever a box contains.
+        let is_meant = finding.listed.as_ref().is_some_and(|name| self.sources.contains_key(name));
         match finding.weight {
+            _ if is_meant => true,
             Weight::Always => true,
-            Weight::Boxed => self.profile == Profile::Strict || self.tier < Tier::Jail,
-            Weight::Strict => self.profile == Profile::Strict,
+            Weight::Boxed => profile == Profile::Strict || self.tier < Tier::Jail,
+            Weight::Strict => profile == Profile::Strict,
+            Weight::Ask => false,
         }
     }
 

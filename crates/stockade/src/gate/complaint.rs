@@ -16,6 +16,7 @@ fn call_finding(rule: &'static str, text: String, instead: &str) -> Finding {
         instead: Some(instead.to_owned()),
         listed: None,
         weight: Weight::Always,
+        span: None,
     }
 }
 
@@ -30,18 +31,22 @@ pub(super) fn unparseable(line: &OsStr) -> Finding {
     call_finding("unparseable", text, "close every quote")
 }
 
-pub(super) fn no_shell() -> Finding {
-    let text = "shell lines run only from an allow list here, and the policy has none".to_owned();
-    call_finding(
-        "no-shell",
-        text,
-        "use Exec with an argv; or shell --only LIST, policy key shell.only",
-    )
+pub(super) fn no_text() -> Finding {
+    let text = "the line is not UTF-8, or holds a NUL byte".to_owned();
+    call_finding("line", text, "pass binary data in a file")
+}
+
+pub(super) fn no_bash() -> Failure {
+    let message = "there is no bash in exec.search_path to run the line".to_owned();
+    let mut failure = Failure::new("find the shell", message)
+        .remedy("install bash, or call programs without a shell (run, Exec)");
+    failure.no_such_program = true;
+    failure
 }
 
 pub(super) fn unknown_tool(name: &str) -> Finding {
     let text = format!("there is no tool {:?} to run", name.chars().take(64).collect::<String>());
-    call_finding("unknown-tool", text, "use Exec, or Bash with a list of allowed programs")
+    call_finding("unknown-tool", text, "use Exec or Bash")
 }
 
 pub(super) fn unreadable(why: &str) -> Finding {

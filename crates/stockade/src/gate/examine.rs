@@ -8,7 +8,7 @@ use super::{Cleared, complaint, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
-    Command, Finding, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
+    Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
 };
 use crate::knowledge::{Knowledge, Word};
 use crate::outcome::Failure;
@@ -21,8 +21,8 @@ pub struct Examination {
     pub ruling: Ruling,
     /// Every fact found, in the order of the axes.
     pub findings: Vec<Finding>,
-    /// The words of every command in the call.
-    pub commands: Vec<Vec<OsString>>,
+    /// Every command in the call, with what it does as far as that is known.
+    pub commands: Vec<Found>,
     /// What would be kept of the run.
     pub confinement: Confinement,
 }
@@ -72,13 +72,16 @@ impl Examiner {
 
     /// The same for the verdict: with the handles of what would run.
     pub(super) fn examined(&self, call: &ToolCall) -> Examined {
+        if let (Tool::Line(line), None) = (&call.tool, &self.policy.settings.only) {
+            return self.examined_line(call, &line.text);
+        }
         let (argv, origin, view) = match self.prepare(call) {
             Ok(prepared) => prepared,
-            Err(finding) => return self.unprepared(call, finding),
+            Err(finding) => return self.unprepared(call, *finding),
         };
         let Inspection { mut commands, findings } = self.inspect(call, &argv, origin, &view);
-        let mut ruling = self.policy.decide(&findings);
-        let listed = commands.iter().map(words_of).collect();
+        let mut ruling = self.policy.decide(&findings, self.policy.profile);
+        let listed = commands.iter().map(Found::of).collect();
         let program =
             if commands.is_empty() { None } else { Some(commands.swap_remove(0).program) };
         drop(commands);
@@ -100,22 +103,21 @@ impl Examiner {
         Examined { examination, cleared, words, program: name }
     }
 
-    fn unprepared(&self, call: &ToolCall, finding: Finding) -> Examined {
+    pub(super) fn unprepared(&self, call: &ToolCall, finding: Finding) -> Examined {
         let findings = vec![finding];
-        let ruling = self.policy.decide(&findings);
+        let ruling = self.policy.decide(&findings, self.policy.profile);
         let confinement = self.confinement(call);
         let examination = Examination { ruling, findings, commands: Vec::new(), confinement };
         Examined { examination, cleared: Err(None), words: raw_words(&call.tool), program: None }
     }
 
     /// Checks the form of a call and opens the folder in which it would run.
-    fn prepare(&self, call: &ToolCall) -> Result<(Argv, Origin, View<'_>), Finding> {
+    fn prepare(&self, call: &ToolCall) -> Result<(Argv, Origin, View<'_>), Box<Finding>> {
         let origin = match &call.tool {
             Tool::Exec(_) => Origin::Argv,
-            Tool::Line(_) if self.policy.settings.only.is_some() => Origin::Line,
-            Tool::Line(_) => return Err(complaint::no_shell()),
-            Tool::Unknown(name) => return Err(complaint::unknown_tool(name)),
-            Tool::Malformed(why) => return Err(complaint::unreadable(why)),
+            Tool::Line(_) => Origin::Line,
+            Tool::Unknown(name) => return Err(complaint::unknown_tool(name).into()),
+            Tool::Malformed(why) => return Err(complaint::unreadable(why).into()),
         };
         let words = match &call.tool {
             Tool::Line(line) => {
@@ -140,12 +142,16 @@ impl Examiner {
             Tool::Exec(exec) if !exec.stdin.is_empty() => Input::Given,
             Tool::Exec(_) | Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Input::Nothing,
         };
-        let inspector = Inspector {
+        self.inspector().inspect(Word::list(argv.words()), origin, input, view)
+    }
+
+    /// What calls are held against.
+    pub(super) fn inspector(&self) -> Inspector<'_> {
+        Inspector {
             settings: &self.policy.settings,
             programs: &self.programs,
             knowledge: Knowledge::shipped(),
-        };
-        inspector.inspect(Word::list(argv.words()), origin, input, view)
+        }
     }
 
     /// What a run of this call may touch and use; the caller can ask for less time only.
@@ -183,7 +189,7 @@ impl Examiner {
 }
 
 /// Gathers the handles of what would run.
-fn clear(
+pub(super) fn clear(
     call: &ToolCall,
     argv: Argv,
     program: Program,
@@ -206,10 +212,6 @@ fn clear(
         program_path: program.real,
         cwd_path: view.cwd_path().to_owned(),
     })
-}
-
-fn words_of(command: &Command<'_>) -> Vec<OsString> {
-    command.words.iter().map(|word| word.text.to_os_string()).collect()
 }
 
 /// The variables of the run: the search path and what the policy lists.

@@ -63,6 +63,7 @@ pub(super) fn inspect_added_words(
         instead: Some("name all arguments in the call itself".to_owned()),
         listed: None,
         weight: Weight::Strict,
+        span: None,
     })
 }
 
@@ -138,6 +139,7 @@ fn finding(hazard: &Hazard, command: &Command<'_>) -> Finding {
         ),
         listed: None,
         weight: if hazard.kind == HazardKind::FindAction { Weight::Strict } else { Weight::Boxed },
+        span: None,
     }
 }
 
@@ -170,6 +172,7 @@ fn unknown_interpreter(command: &Command<'_>, settings: &Settings) -> Option<Fin
         instead: Some(alternative(HazardKind::InlineCode).to_owned()),
         listed: None,
         weight: Weight::Boxed,
+        span: None,
     })
 }
 

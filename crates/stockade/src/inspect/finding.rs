@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::shell::tree::Span;
+
 /// One fact that inspection found, with the argument it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -19,6 +21,8 @@ pub struct Finding {
     pub listed: Option<String>,
     /// How far the fact reaches.
     pub weight: Weight,
+    /// Where in a shell line it is.
+    pub span: Option<Span>,
 }
 
 impl Finding {
@@ -37,6 +41,8 @@ pub enum Weight {
     Boxed,
     /// Refused in the `strict` profile, noted in the others.
     Strict,
+    /// In every profile a person has to say.
+    Ask,
 }
 
 /// The axes in the order in which they are asked; the first refusal wins.
@@ -44,6 +50,8 @@ pub enum Weight {
 pub enum Axis {
     /// The call itself is malformed.
     Call,
+    /// What a shell line is, and what it hides.
+    Shell,
     /// Who the program is.
     Name,
     /// What its arguments make it do.
@@ -52,6 +60,8 @@ pub enum Axis {
     Structure,
     /// Where its paths lead.
     Path,
+    /// What its variables make programs do.
+    Environment,
 }
 
 impl Axis {
@@ -59,10 +69,12 @@ impl Axis {
     pub fn name(self) -> &'static str {
         match self {
             Self::Call => "call",
+            Self::Shell => "shell",
             Self::Name => "name",
             Self::Argv => "argv",
             Self::Structure => "structure",
             Self::Path => "path",
+            Self::Environment => "environment",
         }
     }
 }

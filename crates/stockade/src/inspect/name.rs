@@ -126,6 +126,7 @@ fn finding(
         instead: Some(instead),
         listed,
         weight: Weight::Always,
+        span: None,
     }
 }
 

@@ -61,14 +61,17 @@ pub(super) fn inspect(
 
 /// The folders that a program in the call may enter before it opens the rest: `env -C DIR`,
 /// `make -C DIR`, `--directory=DIR`. Paths are judged from each of them too.
-pub(super) fn entered(commands: &[Command<'_>], view: &View<'_>) -> Result<Vec<OsString>, Finding> {
+pub(super) fn entered(
+    commands: &[Command<'_>],
+    view: &View<'_>,
+) -> Result<Vec<OsString>, Box<Finding>> {
     let mut folders: Vec<OsString> = commands.iter().flat_map(entered_in).collect();
     folders.sort_unstable();
     folders.dedup();
     folders.retain(|folder| matches!(view.land(folder), Landing::Inside { exists: true, .. }));
     let words = commands.iter().map(|command| command.words.len()).fold(0, usize::saturating_add);
     if folders.len().saturating_mul(words) > LOOKUPS_MAX {
-        return Err(Finding {
+        return Err(Box::new(Finding {
             axis: Axis::Path,
             rule: "unknowable",
             text: format!("{} folders to enter are too many to judge by", folders.len()),
@@ -76,7 +79,8 @@ pub(super) fn entered(commands: &[Command<'_>], view: &View<'_>) -> Result<Vec<O
             instead: Some("name fewer folders in one call".to_owned()),
             listed: None,
             weight: Weight::Boxed,
-        });
+            span: None,
+        }));
     }
     Ok(folders)
 }
@@ -147,6 +151,7 @@ fn judge(
         instead: Some("name a path beneath the project root".to_owned()),
         listed: None,
         weight: Weight::Boxed,
+        span: None,
     })
 }
 

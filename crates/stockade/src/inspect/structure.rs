@@ -36,6 +36,7 @@ pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding
                 ),
                 listed: None,
                 weight: Weight::Strict,
+                span: None,
             })
         })
         .collect()

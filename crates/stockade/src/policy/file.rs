@@ -37,10 +37,11 @@ pub(super) struct ExecTable {
     pub(super) data: Names,
 }
 
-/// `[shell]`: the allow-list shell tool.
+/// `[shell]`: shell lines.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ShellTable {
+    pub(super) profile: Text,
     pub(super) only: Names,
 }
 

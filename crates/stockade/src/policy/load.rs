@@ -126,6 +126,10 @@ impl Source {
         if let Some(names) = &file.shell.only {
             policy.settings.only = Some(plain(names));
         }
+        if let Some(profile) = &file.shell.profile {
+            policy.shell_profile =
+                self.value(profile, |text| Profile::from_str(text).map_err(|e| e.to_string()))?;
+        }
         if let Some(tier) = &file.boxed.tier {
             policy.tier =
                 self.value(tier, |text| Tier::from_str(text).map_err(|e| e.to_string()))?;
@@ -213,10 +217,12 @@ impl Source {
         let file = self.parse()?;
         let strict = |text: &Spanned<String>| text.get_ref() == "strict";
         let profile = file.exec.profile.as_ref().filter(|text| !strict(text));
+        let shell_profile = file.shell.profile.as_ref().filter(|text| !strict(text));
         let list = |names: &Names| names.as_ref().map(Spanned::span);
         let net = file.boxed.net.as_ref().filter(|text| text.get_ref() != "none");
         let loosening = [
             ("exec.profile", profile.map(Spanned::span)),
+            ("shell.profile", shell_profile.map(Spanned::span)),
             ("exec.folders", list(&file.exec.folders)),
             ("exec.search_path", list(&file.exec.search_path)),
             ("exec.outside", list(&file.exec.outside)),
@@ -229,7 +235,6 @@ impl Source {
             ("box.net", net.map(Spanned::span)),
             ("journal.durability", file.journal.durability.as_ref().map(Spanned::span)),
             ("journal.window", file.journal.window.as_ref().map(Spanned::span)),
-            ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
         ];
         if let Some((key, Some(span))) = loosening.into_iter().find(|(_, span)| span.is_some()) {
             return Err(LoadError::Loosens {
@@ -241,6 +246,9 @@ impl Source {
         if profile.is_none() && file.exec.profile.is_some() {
             policy.profile = Profile::Strict;
         }
+        if file.shell.profile.is_some() {
+            policy.shell_profile = Profile::Strict;
+        }
         if let Some(names) = &file.exec.deny {
             self.note_sources(names, policy);
             policy.settings.deny.extend(plain(names));
@@ -248,9 +256,12 @@ impl Source {
         if let Some(names) = &file.exec.interpreters {
             policy.settings.interpreters.extend(plain(names));
         }
-        if let (Some(names), Some(only)) = (&file.shell.only, &mut policy.settings.only) {
+        if let Some(names) = &file.shell.only {
             let wanted = plain(names);
-            only.retain(|name| wanted.contains(name));
+            match &mut policy.settings.only {
+                Some(only) => only.retain(|name| wanted.contains(name)),
+                None => policy.settings.only = Some(wanted),
+            }
         }
         if let Some(names) = &file.boxed.hide {
             policy.files.hide.extend(self.box_paths(names)?);

@@ -1,6 +1,7 @@
 //! From one word of a line to the words that a program gets, as far as the shell's state says.
 
 use super::braces;
+use super::fields::Maker;
 use super::state::{Lookup, State};
 use super::tree::{Operation, Piece, Span, Word};
 
@@ -136,9 +137,7 @@ pub fn expand(word: &Word, state: &State, purpose: Use) -> Vec<Field> {
     let mut fields = Vec::new();
     for atoms in alternatives {
         let atoms = with_home(atoms, state);
-        let mut maker = Maker { state, purpose, span: word.span, made: Vec::new(), open: None };
-        maker.make(&atoms);
-        fields.append(&mut maker.made);
+        fields.extend(Maker::new(state, purpose, word.span).make(&atoms));
     }
     fields
 }
@@ -213,7 +212,7 @@ fn variable(name: &str, state: &State) -> Hole {
             Ok(number) => argument(number, state),
             Err(_) => match state.lookup(name) {
                 Lookup::Known(text) => Hole::Text(text.to_owned()),
-                Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
+                Lookup::Number | Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
             },
         },
     }
@@ -286,116 +285,8 @@ fn with_home(atoms: Vec<Atom>, state: &State) -> Vec<Atom> {
     };
     let value = match state.lookup(variable) {
         Lookup::Known(text) => Hole::Text(text.to_owned()),
-        Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
+        Lookup::Number | Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
     };
     let rest = atoms.into_iter().skip(end);
     [Atom::Hole { value, quoted: true }].into_iter().chain(rest).collect()
-}
-
-/// Makes fields of atoms.
-struct Maker<'s> {
-    state: &'s State,
-    purpose: Use,
-    span: Span,
-    made: Vec<Field>,
-    open: Option<Field>,
-}
-
-impl Maker<'_> {
-    fn make(&mut self, atoms: &[Atom]) {
-        // A bracket that nothing closes is no pattern: `[` is a program.
-        let is_closing = |atom: &Atom| *atom == Atom::plain(']');
-        let last_closing = atoms.iter().rposition(is_closing);
-        for (at, atom) in atoms.iter().enumerate() {
-            match atom {
-                Atom::Quotes => {
-                    self.field();
-                }
-                Atom::Char { c, quoted } => {
-                    let closed = *c != '[' || last_closing.is_some_and(|closing| closing > at);
-                    self.char(*c, *quoted || !closed);
-                }
-                Atom::Hole { value, quoted } => self.hole(value, *quoted),
-            }
-        }
-        self.close();
-    }
-
-    fn hole(&mut self, value: &Hole, quoted: bool) {
-        match value {
-            Hole::Text(text) => self.text(text, quoted),
-            Hole::Assumed(text) => {
-                self.field().assumed = true;
-                self.text(text, quoted);
-                if let Some(last) = self.made.last_mut().filter(|_| self.open.is_none()) {
-                    last.assumed = true;
-                }
-            }
-            Hole::Unknown => {
-                let splits = !quoted && self.purpose == Use::Argument;
-                let field = self.field();
-                field.bits.push(Bit::Unknown);
-                field.single &= !splits;
-            }
-            Hole::Fields(fields) => {
-                for (at, field) in fields.iter().enumerate() {
-                    if at > 0 {
-                        self.close();
-                    }
-                    let open = self.field();
-                    open.bits.extend(field.bits.iter().cloned());
-                    open.single &= field.single && (quoted || field.known().is_some());
-                    open.assumed |= field.assumed;
-                }
-            }
-        }
-    }
-
-    /// The value of a variable; without quotes it is split, and patterns in it count.
-    fn text(&mut self, text: &str, quoted: bool) {
-        if quoted || self.purpose == Use::Value {
-            self.field();
-            for c in text.chars() {
-                self.char(c, true);
-            }
-            return;
-        }
-        if !self.state.splits_as_usual() {
-            let field = self.field();
-            field.bits.push(Bit::Unknown);
-            field.single = false;
-            return;
-        }
-        for c in text.chars() {
-            if c == ' ' || c == '\t' || c == '\n' {
-                self.close();
-            } else {
-                self.char(c, false);
-            }
-        }
-    }
-
-    fn char(&mut self, c: char, quoted: bool) {
-        let is_pattern = !quoted && self.purpose == Use::Argument && matches!(c, '*' | '?' | '[');
-        let field = self.field();
-        match field.bits.last_mut() {
-            _ if is_pattern => field.bits.push(Bit::Glob(c)),
-            Some(Bit::Text(text)) => text.push(c),
-            Some(Bit::Glob(_) | Bit::Unknown) | None => field.bits.push(Bit::Text(c.to_string())),
-        }
-    }
-
-    fn field(&mut self) -> &mut Field {
-        let span = self.span;
-        self.open.get_or_insert_with(|| Field {
-            bits: Vec::new(),
-            single: true,
-            assumed: false,
-            span,
-        })
-    }
-
-    fn close(&mut self) {
-        self.made.extend(self.open.take());
-    }
 }

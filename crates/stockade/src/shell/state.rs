@@ -20,6 +20,8 @@ pub struct State {
     /// Where it is; empty where that is not known.
     folders: Vec<PathBuf>,
     before: Vec<PathBuf>,
+    /// What `pushd` has put aside.
+    aside: Vec<Vec<PathBuf>>,
     /// Whether anything may have been set, by code that nobody has read.
     anything: bool,
     /// What changes which programs run: a variable, a builtin.
@@ -31,7 +33,19 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     Known(String),
+    /// Not known, but digits.
+    Number,
     Unknown,
+}
+
+impl Value {
+    fn is_number(&self) -> bool {
+        match self {
+            Self::Known(text) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
+            Self::Number => true,
+            Self::Unknown => false,
+        }
+    }
 }
 
 /// What is known of a variable.
@@ -39,6 +53,8 @@ enum Value {
 pub enum Lookup<'s> {
     /// Its value.
     Known(&'s str),
+    /// A number.
+    Number,
     /// It has been set, or may have been.
     Unknown,
     /// Nothing in the line sets it.
@@ -58,6 +74,7 @@ impl State {
             positional: None,
             folders: Vec::new(),
             before: Vec::new(),
+            aside: Vec::new(),
             anything: false,
             altered: None,
             stops: false,
@@ -70,6 +87,7 @@ impl State {
     pub fn lookup(&self, name: &str) -> Lookup<'_> {
         match self.variables.get(name) {
             Some(Value::Known(text)) => Lookup::Known(text),
+            Some(Value::Number) => Lookup::Number,
             Some(Value::Unknown) => Lookup::Unknown,
             None if self.anything || is_set_by_the_shell(name) => Lookup::Unknown,
             None => Lookup::Unassigned,
@@ -80,6 +98,11 @@ impl State {
     pub fn set(&mut self, name: &str, value: Option<String>) {
         let value = value.map_or(Value::Unknown, Value::Known);
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    /// Sets a variable to some number.
+    pub fn set_number(&mut self, name: &str) {
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), Value::Number);
     }
 
     /// Takes a variable away.
@@ -174,6 +197,29 @@ impl State {
         self.set("OLDPWD", old);
     }
 
+    /// `pushd`: the folder is put aside.
+    pub fn push_folder(&mut self) {
+        self.aside.push(self.folders.clone());
+    }
+
+    /// `popd`: into the folder that was put aside last.
+    pub fn pop_folder(&mut self) {
+        let folders = self.aside.pop().unwrap_or_default();
+        self.move_to(folders);
+    }
+
+    /// `shift`: the first word goes, or some do.
+    pub fn shift(&mut self) {
+        let first = self.positional().and_then(<[Field]>::first);
+        let rest = match first {
+            Some(field) if field.single => {
+                self.positional().map(|all| all.get(1..).unwrap_or_default().to_vec())
+            }
+            Some(_) | None => None,
+        };
+        self.set_positional(rest);
+    }
+
     /// `set -e`
     pub fn stop_at_failure(&mut self) {
         self.stops = true;
@@ -192,8 +238,12 @@ impl State {
         let names: Vec<String> =
             self.variables.keys().chain(other.variables.keys()).cloned().collect();
         for name in names {
-            if self.variables.get(&name) != other.variables.get(&name) {
-                self.set(&name, None);
+            match (self.variables.get(&name), other.variables.get(&name)) {
+                (mine, theirs) if mine == theirs => {}
+                (Some(mine), Some(theirs)) if mine.is_number() && theirs.is_number() => {
+                    self.set_number(&name);
+                }
+                (_, _) => self.set(&name, None),
             }
         }
         for (name, bodies) in other.functions.iter() {
@@ -207,6 +257,9 @@ impl State {
         }
         if self.positional != other.positional {
             self.positional = None;
+        }
+        if self.aside != other.aside {
+            self.aside.clear();
         }
         let (before, known) = (self.before.clone(), !self.folders.is_empty());
         let folders: Vec<PathBuf> = self.folders.iter().chain(&other.folders).cloned().collect();

@@ -183,7 +183,8 @@ fn refuses_when_the_root_itself_vanished() {
 fn refuses_tools_that_are_none() {
     refused(&ToolCall::of(Tool::Unknown("Fetch".into())), "call/unknown-tool", None, "Fetch");
     refused(&ToolCall::of(Tool::Malformed("no argv".into())), "call/malformed", None, "no argv");
-    refused(&ToolCall::line("ls"), "call/no-shell", None, "allow list");
+    refused(&ToolCall::line(OsString::from_vec(b"ls \xff".to_vec())), "call/line", None, "UTF-8");
+    refused(&ToolCall::line("ls \0"), "call/line", None, "NUL");
 }
 
 #[test]

@@ -179,8 +179,7 @@ fn each_key_that_would_loosen_is_refused_by_name_and_line() {
         ("box.net", "'host'"),
         ("journal.durability", "'batched'"),
         ("journal.window", "'1h'"),
-        ("shell.only", "['bash']"),
-        ("shell.only", "[]"),
+        ("shell.profile", "'contained'"),
     ] {
         let text = format!("# a comment\nlimits.wall = '1s'\n\n{key} = {value}\n");
         let error = project_file("", &text).unwrap_err();

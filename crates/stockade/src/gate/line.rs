@@ -1,0 +1,71 @@
+//! Shell lines: judged command by command, and run by a real bash.
+
+use std::ffi::{OsStr, OsString};
+
+use super::complaint;
+use super::examine::{Examination, Examined, Examiner, clear};
+use crate::call::{Argv, ToolCall};
+use crate::inspect::{LineInspection, Setting, View};
+use crate::knowledge::Knowledge;
+use crate::policy::{Decision, Variable};
+
+/// The shell that runs lines.
+const SHELL: &str = "bash";
+
+impl Examiner {
+    /// Looks at a shell line, and clears the shell that would run it.
+    pub(super) fn examined_line(&self, call: &ToolCall, line: &OsStr) -> Examined {
+        let Some(text) = line.to_str().filter(|text| !text.contains('\0')) else {
+            return self.unprepared(call, complaint::no_text());
+        };
+        let view = match View::open(self.root(), call.cwd.as_deref()) {
+            Ok(view) => view,
+            Err(error) => return self.unprepared(call, complaint::bad_cwd(&error)),
+        };
+        let inspector = self.inspector();
+        let LineInspection { commands, findings } =
+            inspector.inspect_line(text, &self.setting(), &view);
+        let policy = self.policy();
+        let ruling = policy.decide(&findings, policy.shell_profile);
+        let words = [SHELL, "-c", text].map(OsString::from).to_vec();
+        let cleared = if ruling.decision == Decision::Allow {
+            match Argv::parse(words.clone()) {
+                Err(bad) => return self.unprepared(call, complaint::malformed(&bad)),
+                Ok(argv) => {
+                    let names = Knowledge::shipped().names();
+                    let found =
+                        inspector.programs.find(OsStr::new(SHELL), &view, &policy.settings, names);
+                    match found {
+                        Ok(program) => clear(call, argv, program, &view).map_err(Some),
+                        Err(_) => Err(Some(complaint::no_bash())),
+                    }
+                }
+            }
+        } else {
+            Err(None)
+        };
+        let confinement = self.confinement(call);
+        let examination = Examination { ruling, findings, commands, confinement };
+        Examined { examination, cleared, words, program: Some(SHELL.to_owned()) }
+    }
+
+    /// What the shell starts with, as far as it is known.
+    fn setting(&self) -> Setting {
+        let mut variables = Vec::new();
+        let home = std::env::home_dir();
+        if let Some(home) = home.as_ref().and_then(|home| home.to_str()) {
+            variables.push(("HOME".to_owned(), home.to_owned()));
+        }
+        let folders = self.policy().settings.search_path.iter().map(|p| p.as_os_str());
+        let path: Vec<&OsStr> = folders.collect();
+        if let Ok(path) = path.join(OsStr::new(":")).into_string() {
+            variables.push(("PATH".to_owned(), path));
+        }
+        for variable in &self.policy().environment {
+            if let Variable::Set(name, value) = variable {
+                variables.push((name.clone(), value.clone()));
+            }
+        }
+        Setting { variables, home }
+    }
+}

@@ -1,0 +1,86 @@
+//! A command as it is shown: its words, where it stands, and what it does as far as that is known.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::command::{Command, Start};
+use crate::knowledge::{EffectKind, Nature, Word};
+use crate::shell::expand::Field;
+use crate::shell::tree::Span;
+
+/// One command in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its words; as they are written where they are not known. None for a bare redirection.
+    pub words: Vec<OsString>,
+    /// Which of the words are known.
+    pub known: Vec<bool>,
+    /// Whether some of it is known in the run alone: words, or which program a name stands for.
+    pub dynamic: bool,
+    /// Where it stands in a shell line.
+    pub span: Option<Span>,
+    /// What starts it, where that is not the call itself: `$(…)`, `xargs`, `function f`.
+    pub via: Vec<String>,
+    /// The variables that are set for it alone, with their values where those are known.
+    pub environment: Vec<(String, Option<String>)>,
+    /// The folders in which it may run; empty where that is not known.
+    pub folders: Vec<PathBuf>,
+    /// What it reads, writes, deletes and reaches.
+    pub targets: Vec<Target>,
+    /// Whether it changes nothing.
+    pub nature: Nature,
+    /// Whether it runs on another machine, so that its paths are not this one's.
+    pub remote: bool,
+}
+
+/// Something that a command reads, writes, deletes, runs or reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// What is done.
+    pub kind: EffectKind,
+    /// The path or host; as it is written where it is not known.
+    pub text: OsString,
+    /// Whether the text is what the program gets.
+    pub known: bool,
+    /// The word behind it, where a shell makes the path of it.
+    pub field: Option<Field>,
+    /// Where it stands in a shell line.
+    pub span: Option<Span>,
+}
+
+impl Found {
+    /// A command of an argument vector, all of whose words are known.
+    pub fn of(command: &Command<'_>) -> Self {
+        let effects = command.readings.iter().flat_map(|reading| &reading.effects);
+        let mut targets: Vec<Target> = Vec::new();
+        for effect in effects {
+            let (kind, text) = (effect.kind, effect.target.clone());
+            let target = Target { kind, text, known: true, field: None, span: None };
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        Self {
+            words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
+            known: command.words.iter().map(Word::is_known).collect(),
+            dynamic: command.start == Start::Open,
+            span: None,
+            via: Vec::new(),
+            environment: Vec::new(),
+            folders: Vec::new(),
+            targets,
+            nature: Nature::Unknown,
+            remote: false,
+        }
+    }
+
+    /// The words, if all of them are known.
+    pub fn argv(&self) -> Option<&[OsString]> {
+        self.known.iter().all(|known| *known).then_some(self.words.as_slice())
+    }
+
+    /// What it does of one kind.
+    pub fn targets(&self, kind: EffectKind) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(move |target| target.kind == kind)
+    }
+}

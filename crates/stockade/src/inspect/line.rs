@@ -1,0 +1,200 @@
+//! Shell lines: finds every command in one, in the order in which they would run, and has each
+//! inspected where it would run.
+//!
+//! Nothing is run. Every branch is taken, every loop is gone through until nothing new is learnt,
+//! and what cannot be known is marked: a command that may run is found, or stands behind a mark.
+
+mod builtin;
+mod code;
+mod critical;
+mod flow;
+mod note;
+mod simple;
+mod target;
+mod word;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::finding::{Axis, Finding, Weight};
+use super::found::Found;
+use super::view::View;
+use super::{Inspector, maze};
+use crate::shell::parse;
+use crate::shell::state::State;
+use crate::shell::tree::Span;
+use crate::shell::{Fault, FaultKind, Parsed};
+use code::Source;
+
+/// Commands in one line before it counts as a maze.
+const COMMANDS_MAX: usize = 4096;
+/// Code in code, functions in functions, statements in statements.
+const DEPTH_MAX: usize = 64;
+
+/// All that is known about a shell line before it runs.
+#[derive(Debug)]
+pub struct LineInspection {
+    /// Every command in the line, inner ones too.
+    pub commands: Vec<Found>,
+    /// The facts, in the order of the axes.
+    pub findings: Vec<Finding>,
+}
+
+/// What a line starts with.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The variables whose values are known.
+    pub variables: Vec<(String, String)>,
+    /// The person's home.
+    pub home: Option<PathBuf>,
+}
+
+impl Inspector<'_> {
+    /// Finds every command in a shell line and asks every axis about each.
+    pub fn inspect_line(&self, line: &str, setting: &Setting, view: &View<'_>) -> LineInspection {
+        let mut walker = Walker {
+            inspector: self,
+            view,
+            views: BTreeMap::new(),
+            home: setting.home.as_deref(),
+            source: Source::of(line),
+            via: Vec::new(),
+            found: Vec::new(),
+            findings: Vec::new(),
+            seen: HashSet::new(),
+            calling: Vec::new(),
+            depth: 0,
+            is_remote: false,
+            is_full: false,
+        };
+        let Parsed { script, faults } = parse(line);
+        walker.faults(&faults);
+        let variables = setting.variables.iter().cloned();
+        let mut state = State::new(view.cwd_path(), variables);
+        walker.script(&script, &mut state);
+        let Walker { found, mut findings, .. } = walker;
+        findings.sort_by_key(|finding| finding.axis);
+        LineInspection { commands: found, findings }
+    }
+}
+
+/// Goes through a line.
+struct Walker<'w> {
+    inspector: &'w Inspector<'w>,
+    view: &'w View<'w>,
+    /// The views from folders that the line enters.
+    views: BTreeMap<PathBuf, Option<Rc<View<'w>>>>,
+    home: Option<&'w Path>,
+    /// The text that is being read: the line, or code in it.
+    source: Source,
+    /// What the commands are started by.
+    via: Vec<String>,
+    found: Vec<Found>,
+    findings: Vec<Finding>,
+    /// Commands and findings that are there already: loops are gone through several times.
+    seen: HashSet<Seen>,
+    /// The functions that are being called.
+    calling: Vec<String>,
+    depth: usize,
+    is_remote: bool,
+    is_full: bool,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Seen {
+    Command(String),
+    Finding(&'static str, Option<Span>, String),
+}
+
+/// What a statement reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stdin {
+    /// Nothing, or what the line says in a redirection.
+    Own,
+    /// What another command writes.
+    Piped,
+}
+
+/// The state in which a statement leaves the shell where it fails, if that is another.
+type Failed = Option<State>;
+
+impl<'w> Walker<'w> {
+    /// Does something with one more thing by which commands are started.
+    fn within(&mut self, via: &str, work: impl FnOnce(&mut Self) -> Failed) {
+        self.via.push(via.to_owned());
+        work(self);
+        self.via.pop();
+    }
+
+    /// The machine as it is seen from a folder; `None` if that cannot be looked at.
+    fn view_from(&mut self, folder: &Path) -> Option<Rc<View<'w>>> {
+        let view = self.view;
+        let made = || view.from_folder(folder).ok().map(Rc::new);
+        self.views.entry(folder.to_owned()).or_insert_with(made).clone()
+    }
+
+    fn faults(&mut self, faults: &[Fault]) {
+        for fault in faults {
+            let (rule, weight, instead) = match fault.kind {
+                FaultKind::Syntax => ("syntax", Weight::Always, "write it so that bash takes it"),
+                FaultKind::TooLong => {
+                    ("too-long", Weight::Always, "write it to a file and run that")
+                }
+                FaultKind::TooDeep => ("too-deep", Weight::Always, "nest less"),
+                FaultKind::Hidden => ("unclear", Weight::Ask, "write it more plainly"),
+            };
+            let text = format!("this part cannot be understood: {}", fault.text);
+            self.find(Axis::Shell, rule, text, instead, weight, fault.span);
+        }
+    }
+
+    /// Marks a part that is known in the run alone.
+    fn dynamic(&mut self, span: Span, why: &str) {
+        let instead = "name the programs and their arguments in the line";
+        self.find(Axis::Shell, "dynamic", why.to_owned(), instead, Weight::Boxed, span);
+    }
+
+    fn find(
+        &mut self,
+        axis: Axis,
+        rule: &'static str,
+        text: String,
+        instead: &str,
+        weight: Weight,
+        span: Span,
+    ) {
+        let span = Some(self.source.place(span));
+        if self.seen.insert(Seen::Finding(rule, span, text.clone())) {
+            self.findings.push(Finding {
+                axis,
+                rule,
+                text,
+                argument: None,
+                instead: Some(instead.to_owned()),
+                listed: None,
+                weight,
+                span,
+            });
+        }
+    }
+
+    /// Too much to look at: nothing more is, and that refuses.
+    fn full(&mut self, span: Span) {
+        if !self.is_full {
+            self.is_full = true;
+            let span = Some(self.source.place(span));
+            self.findings.push(Finding {
+                axis: Axis::Shell,
+                rule: "too-much",
+                text: format!(
+                    "the line has more than {COMMANDS_MAX} commands, or more than {DEPTH_MAX} in \
+                     one another"
+                ),
+                instead: Some("run it in parts".to_owned()),
+                span,
+                ..maze(&[])
+            });
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Words of the shell that change what later words mean.
+
+use std::path::{Path, PathBuf};
+
+use super::super::view::Landing;
+use super::simple::Made;
+use super::{Failed, Walker};
+use crate::shell::expand::{Bit, Field};
+use crate::shell::state::{Lookup, State, lexical};
+use crate::shell::tree::Span;
+
+impl Walker<'_> {
+    /// Changes the state as the command does, where it is one of the shell's own.
+    pub(super) fn builtin(&mut self, made: &Made<'_>, state: &mut State) -> Failed {
+        let mut words = made.fields.as_slice();
+        while let Some((first, rest)) = words.split_first()
+            && matches!(first.known().as_deref(), Some("command" | "builtin"))
+        {
+            words = rest;
+        }
+        let (name, arguments) = words.split_first()?;
+        match name.known()?.as_str() {
+            "cd" => return self.change_folder(arguments, state),
+            "pushd" => {
+                state.push_folder();
+                return self.change_folder(arguments, state);
+            }
+            "popd" => state.pop_folder(),
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                self.declare(arguments, made.span, state);
+            }
+            "read" | "mapfile" | "readarray" | "getopts" | "printf" | "wait" | "test" | "[" => {
+                self.name_variables(arguments, made.span, state);
+            }
+            "let" => {
+                self.name_variables(arguments, made.span, state);
+            }
+            "unset" => {
+                for argument in arguments {
+                    match argument.known() {
+                        Some(name) => state.unset(&name),
+                        None => state.forget(),
+                    }
+                }
+                self.evaluated(arguments, made.span);
+            }
+            "source" | "." => {
+                self.dynamic(made.span, "what the file holds is not looked at");
+                state.forget();
+            }
+            "alias" => note_aliases(arguments, state),
+            "hash" | "enable" => state.alter(&name.shown()),
+            "set" => set_options(arguments, state),
+            "shift" => state.shift(),
+            "shopt" | "trap" | "eval" | "exec" => {}
+            _ => {}
+        }
+        None
+    }
+
+    /// `cd`: into a folder that is there, or into one that may be.
+    fn change_folder(&mut self, arguments: &[Field], state: &mut State) -> Failed {
+        let is_option = |field: &&Field| {
+            field.known().is_some_and(|text| text.len() > 1 && text.starts_with('-'))
+        };
+        let target = arguments.iter().find(|field| !is_option(field));
+        let before = state.clone();
+        let path = match target {
+            None => match state.lookup("HOME") {
+                Lookup::Known(home) => Some(home.to_owned()),
+                Lookup::Number | Lookup::Unknown | Lookup::Unassigned => None,
+            },
+            Some(field) => field.known(),
+        };
+        let Some(path) = path.filter(|_| state.lookup("CDPATH") == Lookup::Unassigned) else {
+            state.move_to(Vec::new());
+            return Some(before);
+        };
+        if path == "-" {
+            state.move_to(before.before().to_vec());
+            return None;
+        }
+        let folders: Vec<PathBuf> =
+            before.folders().iter().map(|folder| lexical(folder, Path::new(&path))).collect();
+        let is_there = folders.iter().all(|folder| self.exists(folder));
+        let is_known = path.starts_with('/') || !before.folders().is_empty();
+        let folders = if folders.is_empty() && path.starts_with('/') {
+            vec![PathBuf::from(&path)]
+        } else {
+            folders
+        };
+        state.move_to(if is_known { folders } else { Vec::new() });
+        if is_there && is_known { None } else { Some(before) }
+    }
+
+    fn exists(&self, folder: &Path) -> bool {
+        matches!(
+            self.view.land(folder.as_os_str()),
+            Landing::Inside { exists: true, .. } | Landing::Outside { exists: true, .. }
+        )
+    }
+
+    /// `export A=b`
+    fn declare(&mut self, arguments: &[Field], span: Span, state: &mut State) {
+        for argument in arguments {
+            if argument.known().is_some_and(|text| text.starts_with('-') && text.contains('n')) {
+                // A name for another variable: nothing that is set later is what it seems.
+                state.forget();
+                return;
+            }
+            let Some((name, value)) = assignment(argument) else {
+                if argument.known().is_none() {
+                    state.forget();
+                }
+                continue;
+            };
+            if self.is_hazard(&name) {
+                self.note_variable(&name, argument.span);
+                state.alter(&name);
+            }
+            state.set(&name, value);
+        }
+        self.evaluated(arguments, span);
+    }
+
+    /// Builtins that set the variables which their words name.
+    fn name_variables(&mut self, arguments: &[Field], span: Span, state: &mut State) {
+        for argument in arguments {
+            match argument.known() {
+                Some(text) => {
+                    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                    for name in text.split(|c| !is_name(c)).filter(|name| !name.is_empty()) {
+                        if !matches!(state.lookup(name), Lookup::Unassigned) || is_variable(name) {
+                            self.set_unless_read_only(name, state);
+                        }
+                    }
+                }
+                // Values are words of these builtins too, and most of the words are.
+                None if argument.single => {}
+                None => state.forget(),
+            }
+        }
+        self.evaluated(arguments, span);
+    }
+
+    fn set_unless_read_only(&mut self, name: &str, state: &mut State) {
+        state.set(name, None);
+        if self.is_hazard(name) {
+            state.alter(name);
+        }
+    }
+
+    /// Subscripts in the words of a builtin are evaluated, quotes or not.
+    fn evaluated(&mut self, arguments: &[Field], span: Span) {
+        let holds_code = |field: &Field| {
+            field.known().is_some_and(|text| text.contains("$(") || text.contains('`'))
+        };
+        if arguments.iter().any(holds_code) {
+            self.dynamic(span, "the shell evaluates what stands in a subscript here");
+        }
+    }
+}
+
+/// `A=b` in the words of a declaration: the name, and the value where it is known.
+fn assignment(field: &Field) -> Option<(String, Option<String>)> {
+    let Some(Bit::Text(text)) = field.bits.first() else { return None };
+    let (name, _) = text.split_once('=')?;
+    let plain = name.strip_suffix('+');
+    let name = plain.unwrap_or(name);
+    let name = name.split('[').next().unwrap_or(name).to_owned();
+    let value = field.known().filter(|_| plain.is_none());
+    let value = value.and_then(|text| text.split_once('=').map(|(_, value)| value.to_owned()));
+    Some((name, value))
+}
+
+fn note_aliases(arguments: &[Field], state: &mut State) {
+    for argument in arguments {
+        match argument.known() {
+            Some(text) => {
+                if let Some((name, code)) = text.split_once('=') {
+                    state.set_alias(name, Some(code.to_owned()));
+                }
+            }
+            None => match assignment(argument) {
+                Some((name, _)) => state.set_alias(&name, None),
+                None => state.alter("alias"),
+            },
+        }
+    }
+}
+
+fn set_options(arguments: &[Field], state: &mut State) {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.known().as_deref() {
+            Some("-o") => {
+                if words.next().and_then(Field::known).as_deref() == Some("errexit") {
+                    state.stop_at_failure();
+                }
+            }
+            Some("--") => {
+                state.set_positional(Some(words.cloned().collect()));
+                return;
+            }
+            Some(text) if text.starts_with('-') || text.starts_with('+') => {
+                if text.starts_with('-') && text.contains('e') {
+                    state.stop_at_failure();
+                }
+                if text.contains('o') {
+                    words.next();
+                }
+            }
+            Some(_) | None => {
+                state.set_positional(None);
+                return;
+            }
+        }
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}

@@ -1,0 +1,181 @@
+//! Code in a line that a shell runs: `sh -c`, `eval`, a here-document for `bash`.
+
+use super::super::Inspection;
+use super::super::command::Command;
+use super::simple::Made;
+use super::{Stdin, Walker};
+use crate::knowledge::{Code, HazardKind, Runner, Word};
+use crate::shell::expand;
+use crate::shell::parse;
+use crate::shell::state::State;
+use crate::shell::tree::{RedirectKind, Span};
+
+/// Programs that take shell code from standard input.
+const SHELLS: [&str; 12] =
+    ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "source", ".", "busybox", "fish"];
+
+/// The text that is being read, and where it stands in the line.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    text: String,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// So many bytes further on in the line.
+    Further(usize),
+    /// Somewhere within this part of the line.
+    Within(Span),
+}
+
+impl Source {
+    pub(super) fn of(line: &str) -> Self {
+        Self { text: line.to_owned(), place: Place::Further(0) }
+    }
+
+    /// The line itself, for spans that are the line's already.
+    pub(super) fn whole() -> Self {
+        Self { text: String::new(), place: Place::Further(0) }
+    }
+
+    /// Where a part of this text stands in the line.
+    pub(super) fn place(&self, span: Span) -> Span {
+        match self.place {
+            Place::Further(by) => {
+                Span { start: span.start.saturating_add(by), end: span.end.saturating_add(by) }
+            }
+            Place::Within(span) => span,
+        }
+    }
+
+    /// A part of this text.
+    pub(super) fn slice(&self, span: Span) -> String {
+        self.text.get(span.start..span.end).unwrap_or_default().to_owned()
+    }
+
+    /// Code that stands in a part of this text, as it is there or otherwise.
+    fn inner(&self, code: &str, span: Span) -> Self {
+        let written = self.text.get(span.start..span.end).unwrap_or_default();
+        let place = match (self.place, written.find(code)) {
+            (Place::Further(by), Some(at)) => {
+                Place::Further(span.start.saturating_add(at).saturating_add(by))
+            }
+            (Place::Further(_) | Place::Within(_), _) => Place::Within(self.place(span)),
+        };
+        Self { text: code.to_owned(), place }
+    }
+}
+
+impl Walker<'_> {
+    /// Follows the code in the commands of one inspection.
+    pub(super) fn code_in(
+        &mut self,
+        made: &Made<'_>,
+        inspection: &Inspection<'static>,
+        state: &mut State,
+    ) {
+        for command in &inspection.commands {
+            let mut seen: Vec<&Code> = Vec::new();
+            for code in command.readings.iter().flat_map(|reading| &reading.code) {
+                if !seen.contains(&code) {
+                    seen.push(code);
+                    self.follow(made, command, code, state);
+                }
+            }
+            self.read_code(made, command, state);
+        }
+    }
+
+    fn follow(
+        &mut self,
+        made: &Made<'_>,
+        command: &Command<'static>,
+        code: &Code,
+        state: &mut State,
+    ) {
+        if code.runner == Runner::Other {
+            return;
+        }
+        let words: Vec<&Word<'static>> =
+            code.words.iter().filter_map(|at| command.words.get(*at)).collect();
+        let texts: Option<Vec<&str>> =
+            words.iter().map(|word| word.text.to_str().filter(|_| word.is_known())).collect();
+        let first = words.first().and_then(|word| made.fields.get(word.argument));
+        let span = first.map_or(made.span, |field| field.span);
+        let text = texts.and_then(|texts| texts.join(" ").get(code.offset..).map(str::to_owned));
+        let Some(text) = text else {
+            self.dynamic(span, "this is code, and it is not known before the run");
+            if code.runner == Runner::ThisShell {
+                state.forget();
+            }
+            return;
+        };
+        let held = if words.len() == 1 { Some(span) } else { None };
+        let name = command.spelled().to_string_lossy().into_owned();
+        let was_remote = self.is_remote;
+        self.via.push(name);
+        match code.runner {
+            Runner::ThisShell => self.code(&text, held, span, state),
+            Runner::ThisShellLater => self.code(&text, held, span, &mut state.clone()),
+            Runner::Remote => {
+                self.is_remote = true;
+                self.code(&text, held, span, &mut state.clone());
+            }
+            Runner::Shell | Runner::Other => {
+                let mut own = state.clone();
+                own.set_positional(None);
+                self.code(&text, held, span, &mut own);
+            }
+        }
+        self.via.pop();
+        self.is_remote = was_remote;
+    }
+
+    /// Reads code as a line of its own. `held` is the word that holds it as it is.
+    pub(super) fn code(&mut self, text: &str, held: Option<Span>, span: Span, state: &mut State) {
+        if self.is_full || self.depth >= super::DEPTH_MAX {
+            self.full(span);
+            return;
+        }
+        self.depth = self.depth.saturating_add(1);
+        let inner = self.source.inner(text, held.unwrap_or(span));
+        let outer = std::mem::replace(&mut self.source, inner);
+        let parsed = parse(text);
+        self.faults(&parsed.faults);
+        self.script(&parsed.script, state);
+        self.source = outer;
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// A shell that reads its code from standard input: from the line, where it stands there.
+    fn read_code(&mut self, made: &Made<'_>, command: &Command<'static>, state: &State) {
+        let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
+        let reads = hazards.map(|hazard| hazard.kind).any(|kind| kind == HazardKind::StdinCode);
+        let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
+        if !reads || !is_shell {
+            return;
+        }
+        let texts = made.redirects.iter().rev().filter(|redirect| {
+            matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
+        });
+        let mut texts = texts.peekable();
+        let text = texts
+            .peek()
+            .map(|redirect| (redirect.target.span, expand::value(&redirect.target, state).known()));
+        match text {
+            Some((span, Some(text))) => {
+                self.via.push(command.spelled().to_string_lossy().into_owned());
+                self.code(&text, Some(span), span, &mut state.clone());
+                self.via.pop();
+            }
+            Some((span, None)) => {
+                self.dynamic(span, "this is code, and it is not known before the run");
+            }
+            None if made.stdin == Stdin::Piped || !made.redirects.is_empty() => {
+                self.dynamic(made.span, "the code that this runs is not in the line");
+            }
+            None => {}
+        }
+    }
+}

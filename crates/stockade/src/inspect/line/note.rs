@@ -1,0 +1,163 @@
+//! Writes down what was found in a line: commands, and facts with their place.
+
+use std::path::PathBuf;
+
+use super::super::Inspection;
+use super::super::command::{Command, Start};
+use super::super::finding::{Axis, Finding, Weight};
+use super::super::found::{Found, Target};
+use super::simple::Made;
+use super::{Seen, Walker};
+use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
+use crate::shell::builtins::is_builtin;
+use crate::shell::expand::Field;
+use crate::shell::state::State;
+use crate::shell::tree::Span;
+
+impl Walker<'_> {
+    /// Writes down the commands of one inspection, and what was found in them.
+    pub(super) fn note(
+        &mut self,
+        made: &Made<'_>,
+        folder: Option<&PathBuf>,
+        inspection: &Inspection<'static>,
+        state: &State,
+    ) {
+        for finding in &inspection.findings {
+            self.note_finding(made, finding);
+        }
+        for command in &inspection.commands {
+            if command.start == Start::Script {
+                continue;
+            }
+            let found = self.found(made, folder, command, state);
+            self.push(found);
+        }
+    }
+
+    pub(super) fn found(
+        &self,
+        made: &Made<'_>,
+        folder: Option<&PathBuf>,
+        command: &Command<'static>,
+        state: &State,
+    ) -> Found {
+        let is_own = command.start == Start::Call;
+        let mut targets = if is_own { made.targets.clone() } else { Vec::new() };
+        if !self.is_remote {
+            targets.extend(self.targets_of(made, command));
+        }
+        let mut via = self.via.clone();
+        if let (false, Some(wrapper)) = (is_own, made.fields.first().and_then(Field::known)) {
+            via.push(wrapper);
+        }
+        let known: Vec<bool> = command.words.iter().map(Word::is_known).collect();
+        let adds_words = matches!(command.start, Start::Open);
+        Found {
+            dynamic: adds_words || made.doubt.is_some() || known.contains(&false),
+            words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
+            nature: nature(command, &targets, &known),
+            known,
+            span: Some(self.source.place(span_of(made, command))),
+            via,
+            environment: if is_own { made.environment.clone() } else { Vec::new() },
+            folders: folder.map_or_else(|| state.folders().to_vec(), |folder| vec![folder.clone()]),
+            targets,
+            remote: self.is_remote,
+        }
+    }
+
+    /// A finding about one word of the command, placed in the line.
+    pub(super) fn note_finding(&mut self, made: &Made<'_>, finding: &Finding) {
+        let field = finding.argument.and_then(|argument| made.fields.get(argument));
+        let span = Some(self.source.place(field.map_or(made.span, |field| field.span)));
+        // What bash itself refuses to start harms nobody, and the box keeps what it starts.
+        let is_name = finding.axis == Axis::Name;
+        let weight = if is_name { Weight::Boxed } else { finding.weight };
+        if self.is_remote && finding.axis == Axis::Path {
+            return;
+        }
+        if self.seen.insert(Seen::Finding(finding.rule, span, finding.text.clone())) {
+            self.findings.push(Finding { weight, span, ..finding.clone() });
+        }
+    }
+
+    /// Words that nobody can read as a command.
+    pub(super) fn note_words(&mut self, made: &Made<'_>, state: &State, nature: Nature) {
+        let words = self.words(&made.fields);
+        self.push(Found {
+            known: words.iter().map(Word::is_known).collect(),
+            words: words.into_iter().map(|word| word.text.into_owned()).collect(),
+            dynamic: true,
+            span: Some(self.source.place(made.span)),
+            via: self.via.clone(),
+            environment: made.environment.clone(),
+            folders: state.folders().to_vec(),
+            targets: made.targets.clone(),
+            nature,
+            remote: self.is_remote,
+        });
+    }
+
+    /// Redirections without a command.
+    pub(super) fn note_bare(&mut self, targets: Vec<Target>, span: Span, state: &State) {
+        if targets.is_empty() {
+            return;
+        }
+        let reads = targets.iter().all(|target| target.kind == EffectKind::Read);
+        self.push(Found {
+            words: Vec::new(),
+            known: Vec::new(),
+            dynamic: false,
+            span: Some(self.source.place(span)),
+            via: self.via.clone(),
+            environment: Vec::new(),
+            folders: state.folders().to_vec(),
+            targets,
+            nature: if reads { Nature::Reads } else { Nature::Unknown },
+            remote: self.is_remote,
+        });
+    }
+
+    pub(super) fn push(&mut self, found: Found) {
+        if self.found.len() >= super::COMMANDS_MAX {
+            self.full(found.span.unwrap_or_default());
+            return;
+        }
+        let key =
+            format!("{:?}", (&found.span, &found.words, &found.folders, &found.via, found.dynamic));
+        if self.seen.insert(Seen::Command(key)) {
+            self.critical_deletes(&found);
+            self.found.push(found);
+        }
+    }
+}
+
+/// From the first word of a command to its last.
+fn span_of(made: &Made<'_>, command: &Command<'static>) -> Span {
+    if command.start == Start::Call {
+        return made.span;
+    }
+    let spans = command.words.iter().filter_map(|word| made.fields.get(word.argument));
+    let spans = spans.map(|field| field.span);
+    let both = |a: Span, b: Span| Span { start: a.start.min(b.start), end: a.end.max(b.end) };
+    spans.reduce(both).unwrap_or(made.span)
+}
+
+/// Whether a command changes nothing, with the words and redirections that it has.
+fn nature(command: &Command<'static>, targets: &[Target], known: &[bool]) -> Nature {
+    let is_harmless = |target: &Target| match target.kind {
+        EffectKind::Read | EffectKind::Enter => true,
+        EffectKind::Write => target.known && target.text == "/dev/null",
+        EffectKind::Delete | EffectKind::Execute | EffectKind::Host => false,
+    };
+    let is_hazard = |kind: HazardKind| kind != HazardKind::FindAction;
+    let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
+    if !targets.iter().all(is_harmless) || hazards.map(|hazard| hazard.kind).any(is_hazard) {
+        return Nature::Unknown;
+    }
+    let is_trusted = command.is_of_the_system() || is_builtin(&command.spelled().to_string_lossy());
+    let natures = command.readings.iter().map(|reading| reading.nature);
+    let nature = natures.min().filter(|_| is_trusted).unwrap_or_default();
+    if nature != Nature::Reads && known.contains(&false) { Nature::Unknown } else { nature }
+}
