@@ -235,6 +235,8 @@ impl Source {
             ("box.net", net.map(Spanned::span)),
             ("journal.durability", file.journal.durability.as_ref().map(Spanned::span)),
             ("journal.window", file.journal.window.as_ref().map(Spanned::span)),
+            // Lines of listed programs see no shell, so that what one refuses the other may take.
+            ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
         ];
         if let Some((key, Some(span))) = loosening.into_iter().find(|(_, span)| span.is_some()) {
             return Err(LoadError::Loosens {
@@ -256,12 +258,9 @@ impl Source {
         if let Some(names) = &file.exec.interpreters {
             policy.settings.interpreters.extend(plain(names));
         }
-        if let Some(names) = &file.shell.only {
+        if let (Some(names), Some(only)) = (&file.shell.only, &mut policy.settings.only) {
             let wanted = plain(names);
-            match &mut policy.settings.only {
-                Some(only) => only.retain(|name| wanted.contains(name)),
-                None => policy.settings.only = Some(wanted),
-            }
+            only.retain(|name| wanted.contains(name));
         }
         if let Some(names) = &file.boxed.hide {
             policy.files.hide.extend(self.box_paths(names)?);

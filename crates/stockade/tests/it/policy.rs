@@ -180,6 +180,8 @@ fn each_key_that_would_loosen_is_refused_by_name_and_line() {
         ("journal.durability", "'batched'"),
         ("journal.window", "'1h'"),
         ("shell.profile", "'contained'"),
+        ("shell.only", "['bash']"),
+        ("shell.only", "[]"),
     ] {
         let text = format!("# a comment\nlimits.wall = '1s'\n\n{key} = {value}\n");
         let error = project_file("", &text).unwrap_err();
