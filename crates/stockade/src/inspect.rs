@@ -9,13 +9,16 @@ mod line;
 mod name;
 mod path;
 mod program;
+mod remembered;
 mod settings;
+mod shebang;
 mod structure;
 mod view;
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
 
 pub use command::{Command, Start};
 pub use finding::{Axis, Finding, Weight};
@@ -82,7 +85,7 @@ impl Inspector<'_> {
         view: &View<'_>,
     ) -> Inspection<'a> {
         let mut findings = Vec::new();
-        let commands = self.commands(words, view, &mut findings);
+        let commands = self.commands(words, origin, view, &mut findings);
         let entered = path::entered(&commands, view).unwrap_or_else(|finding| {
             findings.push(*finding);
             Vec::new()
@@ -110,6 +113,7 @@ impl Inspector<'_> {
     fn commands<'a>(
         &self,
         words: Vec<Word<'a>>,
+        origin: Origin,
         view: &View<'_>,
         findings: &mut Vec<Finding>,
     ) -> Vec<Command<'a>> {
@@ -122,7 +126,7 @@ impl Inspector<'_> {
                 break;
             }
             let deeper = depth.saturating_add(1);
-            let command = self.command(words, start, view, findings);
+            let command = self.command(words, origin, start, view, findings);
             for inner in command.readings.iter().flat_map(|reading| &reading.inner) {
                 let start = match command.start {
                     Start::Script => Start::Script,
@@ -145,16 +149,29 @@ impl Inspector<'_> {
     fn command<'a>(
         &self,
         words: Vec<Word<'a>>,
+        origin: Origin,
         start: Start,
         view: &View<'_>,
         findings: &mut Vec<Finding>,
     ) -> Command<'a> {
         let spelled = words.first().map(|word| word.text.to_os_string()).unwrap_or_default();
-        let program = self.programs.find(&spelled, view, self.settings, self.knowledge.names());
-        let names = command::names_of(&spelled, &program);
+        let known = self.knowledge.names();
+        let program = match origin {
+            Origin::Argv | Origin::Line => {
+                let found = self.programs.find(&spelled, view, self.settings, known);
+                found.map(|(handle, program)| {
+                    (Arc::new(program), Some(handle).filter(|_| start == Start::Call))
+                })
+            }
+            Origin::Shell => {
+                let found = self.programs.look_up(&spelled, view, self.settings, known);
+                found.map(|program| (program, None))
+            }
+        };
+        let file = program.as_ref().ok().map(|(program, _)| &**program);
+        let names = command::names_of(&spelled, file);
         let mut readings = Vec::new();
-        for name in known_names(&program, &names).iter().filter(|name| !is_disguise(name, &spelled))
-        {
+        for name in known_names(file, &names).iter().filter(|name| !is_disguise(name, &spelled)) {
             match self.knowledge.read(name, &words) {
                 Ok(Some(reading)) if !readings.contains(&reading) => readings.push(reading),
                 Ok(_) => {}
@@ -176,10 +193,10 @@ impl Inspector<'_> {
 
 /// The names to ask the knowledge base about. A script of the project is not `watch` or `install`
 /// because it is called so; a denied name stays denied all the same.
-fn known_names<'n>(program: &'n Result<Program, NoProgram>, names: &'n [String]) -> &'n [String] {
+fn known_names<'n>(program: Option<&'n Program>, names: &'n [String]) -> &'n [String] {
     match program {
-        Ok(program) if program.place == Place::Root && program.is_script => &program.identities,
-        Ok(_) | Err(_) => names,
+        Some(program) if program.place == Place::Root && program.is_script => &program.identities,
+        Some(_) | None => names,
     }
 }
 

@@ -1,6 +1,7 @@
 //! From a call to a ruling and, where it may run, to the handles of what would run.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -82,8 +83,12 @@ impl Examiner {
         let Inspection { mut commands, findings } = self.inspect(call, &argv, origin, &view);
         let mut ruling = self.policy.decide(&findings, self.policy.profile);
         let listed = commands.iter().map(Found::of).collect();
-        let program =
-            if commands.is_empty() { None } else { Some(commands.swap_remove(0).program) };
+        let program = if commands.is_empty() {
+            None
+        } else {
+            let first = commands.swap_remove(0);
+            Some(first.program.map(|program| (program, first.handle)))
+        };
         drop(commands);
         let words = argv.words().to_vec();
         let name = match &program {
@@ -92,8 +97,10 @@ impl Examiner {
         };
         let cleared = match program {
             _ if ruling.decision != Decision::Allow => Err(None),
-            Some(Ok(program)) => clear(call, argv, program, &view).map_err(Some),
-            Some(Err(_)) | None => {
+            Some(Ok((program, Some(handle)))) => {
+                clear(call, argv, (handle, &program), &view).map_err(Some)
+            }
+            Some(Ok((_, None)) | Err(_)) | None => {
                 ruling = complaint::missing_ruling(&argv);
                 Err(Some(toolchain::offered(complaint::missing_failure(&argv), argv.program())))
             }
@@ -192,7 +199,7 @@ impl Examiner {
 pub(super) fn clear(
     call: &ToolCall,
     argv: Argv,
-    program: Program,
+    (handle, program): (OwnedFd, &Program),
     view: &View<'_>,
 ) -> Result<Cleared, Failure> {
     let stdin = match &call.tool {
@@ -206,10 +213,10 @@ pub(super) fn clear(
         call: call.id.clone(),
         argv,
         stdin,
-        program: program.handle,
+        program: handle,
         script,
         cwd,
-        program_path: program.real,
+        program_path: program.real.clone(),
         cwd_path: view.cwd_path().to_owned(),
     })
 }

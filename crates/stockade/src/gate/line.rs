@@ -36,7 +36,9 @@ impl Examiner {
                     let found =
                         inspector.programs.find(OsStr::new(SHELL), &view, &policy.settings, names);
                     match found {
-                        Ok(program) => clear(call, argv, program, &view).map_err(Some),
+                        Ok((handle, program)) => {
+                            clear(call, argv, (handle, &program), &view).map_err(Some)
+                        }
                         Err(_) => Err(Some(complaint::no_bash())),
                     }
                 }

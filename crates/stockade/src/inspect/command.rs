@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::program::{NoProgram, Place, Program};
 use super::view::{Landing, View};
@@ -17,7 +19,9 @@ pub struct Command<'a> {
     /// What starts it.
     pub start: Start,
     /// The file behind the first word.
-    pub program: Result<Program, NoProgram>,
+    pub program: Result<Arc<Program>, NoProgram>,
+    /// That file, opened, where it is what would be started.
+    pub handle: Option<OwnedFd>,
     /// The names by which the command is judged.
     pub names: Vec<String>,
     /// What the knowledge base says about each of the names it knows.
@@ -50,10 +54,14 @@ impl<'a> Command<'a> {
     pub(super) fn new(
         words: Vec<Word<'a>>,
         start: Start,
-        program: Result<Program, NoProgram>,
+        program: Result<(Arc<Program>, Option<OwnedFd>), NoProgram>,
         names: Vec<String>,
         readings: Vec<Reading<'a>>,
     ) -> Self {
+        let (program, handle) = match program {
+            Ok((program, handle)) => (Ok(program), handle),
+            Err(none) => (Err(none), None),
+        };
         let own = own_of(&words, &readings);
         let mut text = readings.first().map(|reading| reading.text.clone()).unwrap_or_default();
         for reading in readings.iter().skip(1) {
@@ -63,7 +71,7 @@ impl<'a> Command<'a> {
         }
         text.sort_unstable();
         let values = values_of(&readings);
-        Self { words, start, program, names, readings, own, values, text_arguments: text }
+        Self { words, start, program, handle, names, readings, own, values, text_arguments: text }
     }
 
     /// The program as it is written.
@@ -192,10 +200,10 @@ fn values_of(readings: &[Reading<'_>]) -> HashMap<usize, usize> {
 }
 
 /// The names to judge by: those of the file, or the written one where there is no file.
-pub(super) fn names_of(spelled: &OsStr, program: &Result<Program, NoProgram>) -> Vec<String> {
+pub(super) fn names_of(spelled: &OsStr, program: Option<&Program>) -> Vec<String> {
     match program {
-        Ok(program) => program.names.clone(),
-        Err(_) => {
+        Some(program) => program.names.clone(),
+        None => {
             let base = Path::new(spelled).file_name().unwrap_or(spelled);
             vec![base.to_string_lossy().into_owned()]
         }

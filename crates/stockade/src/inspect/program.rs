@@ -5,13 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use super::remembered::Remembered;
 use super::settings::Settings;
+use super::shebang::shebang;
 use super::view::{Identity, Landing, View, path_of, stat_of};
 
 /// Programs that do what the name says by which they are called: their file has no identity.
@@ -21,16 +23,12 @@ const MULTI_CALL: [&str; 7] =
 const COMPARED_BYTES_MAX: u64 = 256 << 20;
 /// Up to this many names are asked for one by one; more are sought in the folder's list.
 const ASKED_ONE_BY_ONE_MAX: usize = 128;
-/// What the kernel reads of a script to find its interpreter (`BINPRM_BUF_SIZE`).
-const SHEBANG_BYTES: u64 = 256;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
-/// A program that was found: a handle to the file, and by what names it is to be judged.
+/// A program that was found, and by what names it is to be judged.
 #[derive(Debug)]
 pub struct Program {
-    /// The file, opened once; what was judged is what runs.
-    pub handle: OwnedFd,
     /// The path by which it was found.
     pub found_at: PathBuf,
     /// The real path of the file.
@@ -83,6 +81,7 @@ pub struct Programs {
     known: OnceLock<Known>,
     denied: OnceLock<HashMap<Identity, Vec<String>>>,
     digests: Mutex<HashMap<Version, [u8; 32]>>,
+    remembered: Remembered,
 }
 
 /// A file at one time: identity, size, and when it last changed.
@@ -96,14 +95,31 @@ struct Known {
 }
 
 impl Programs {
-    /// Finds the program that the kernel would run for this word, and all its names.
+    /// The program that a shell would find for this word, which may be a moment old.
+    pub fn look_up<'n>(
+        &self,
+        spelled: &OsStr,
+        view: &View<'_>,
+        settings: &Settings,
+        known_names: impl Iterator<Item = &'n str>,
+    ) -> Result<Arc<Program>, NoProgram> {
+        if spelled.as_bytes().contains(&b'/') {
+            return self.find(spelled, view, settings, known_names).map(|found| Arc::new(found.1));
+        }
+        self.remembered.get_or_find(spelled, || {
+            self.find(spelled, view, settings, known_names).map(|found| Arc::new(found.1))
+        })
+    }
+
+    /// Finds the program that the kernel would run for this word, and all its names. The file is
+    /// opened once: what was judged is what runs.
     pub fn find<'n>(
         &self,
         spelled: &OsStr,
         view: &View<'_>,
         settings: &Settings,
         known_names: impl Iterator<Item = &'n str>,
-    ) -> Result<Program, NoProgram> {
+    ) -> Result<(OwnedFd, Program), NoProgram> {
         let (handle, found_at) = open_program(spelled, view, settings)?;
         let stat = stat_of(handle.as_fd()).map_err(NoProgram::Unreadable)?;
         let real = path_of(handle.as_fd()).map_err(NoProgram::Unreadable)?;
@@ -128,17 +144,9 @@ impl Programs {
         let shebang = shebang(handle.as_fd());
         let is_script = shebang.is_some();
         let shebang = shebang.unwrap_or_default();
-        Ok(Program {
-            handle,
-            found_at,
-            real,
-            names,
-            identities,
-            is_known,
-            place,
-            is_script,
-            shebang,
-        })
+        let program =
+            Program { found_at, real, names, identities, is_known, place, is_script, shebang };
+        Ok((handle, program))
     }
 
     /// The names of well-known programs of which this file is a copy; `None` if it has the size of
@@ -376,25 +384,4 @@ fn names_on_the_way(spelled: &OsStr, found_at: &Path, real: &Path, view: &View<'
 /// The box that a name begins with: any `busybox-x` takes the name of a program as its first word.
 fn box_of(name: &str) -> Option<&'static str> {
     ["busybox", "toybox"].into_iter().find(|known| name.starts_with(known) && name != *known)
-}
-
-/// The words of a `#!` line as the kernel takes them: all after the first is one argument.
-fn shebang(file: BorrowedFd<'_>) -> Option<Vec<OsString>> {
-    let reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-    let mut head = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(reader, SHEBANG_BYTES), &mut head).ok()?;
-    let line = head.strip_prefix(b"#!")?.split(|byte| matches!(byte, b'\n' | 0)).next()?;
-    let line = without_blanks(line);
-    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
-    let (program, rest) = line.split_at_checked(end)?;
-    let words = [program, without_blanks(rest)].into_iter().filter(|word| !word.is_empty());
-    Some(words.map(|word| OsStr::from_bytes(word).to_owned()).collect())
-}
-
-/// Without spaces and tabs around it. To the kernel a carriage return is a part of the name.
-fn without_blanks(mut line: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = line {
-        line = rest;
-    }
-    line
 }
