@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use sha2::{Digest as _, Sha256};
 
 use super::record::Hash;
+use crate::shell::hidden::is_hidden;
 
 /// The most characters of a preview.
 pub const PREVIEW_CHARS_MAX: usize = 200;
@@ -161,12 +162,13 @@ fn masked(bytes: usize) -> String {
     format!("…({bytes})")
 }
 
-/// The text with all that a terminal could take for a command made visible, and a space too.
+/// The text with all that a terminal could take for a command made visible, and a space too: it
+/// would be taken for the end of the word. Letters there are that nobody sees (U+3164).
 fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         match c {
             '\\' => out.push_str("\\\\"),
-            c if c.is_ascii_graphic() || c.is_alphanumeric() => out.push(c),
+            c if c.is_ascii_graphic() || (c.is_alphanumeric() && !is_hidden(c)) => out.push(c),
             c => out.extend(c.escape_unicode()),
         }
         out

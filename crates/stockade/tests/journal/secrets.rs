@@ -12,7 +12,9 @@ fn known(word: &str) -> bool {
 }
 
 fn exists(path: &OsStr) -> bool {
-    ["src/main.rs", "my notes", "a\u{1b}[31mb\n", "./run.sh"].iter().any(|known| path == *known)
+    ["src/main.rs", "my notes", "my\u{3164}notes", "a\u{1b}[31mb\n", "./run.sh"]
+        .iter()
+        .any(|known| path == *known)
 }
 
 fn shown(argv: &[&str]) -> String {
@@ -87,6 +89,7 @@ fn shows_what_helps_and_masks_the_rest() {
         (&["env", "TOKEN=abc", "/bin/rm", "-"], "env …(9) …/rm -"),
         (&["git", "--", "-p", "-p12", "-abcde", ""], "git -- -p -p…(2) -a…(4) …(0)"),
         (&["git", "my notes"], "git my\\u{20}notes"),
+        (&["git", "my\u{3164}notes"], "git my\\u{3164}notes"),
         (&["git", "a\u{1b}[31mb\n"], "git a\\u{1b}[31mb\\u{a}"),
         (&["./run.sh"], "run.sh"),
         (&["sk-live-abcdef", "status"], "…(14) status"),
