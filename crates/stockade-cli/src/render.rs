@@ -7,6 +7,7 @@ use stockade::Report;
 use stockade::gate::Refusal;
 use stockade::outcome::Failure;
 use stockade::report::Body;
+use stockade::shell::hidden::shown;
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -91,21 +92,10 @@ pub(crate) fn failed(failure: &Failure) {
     }
 }
 
-/// A text that cannot drive the terminal: control characters and bidi overrides are escaped.
+/// A text that cannot drive the terminal and hides nothing; a tab is an escape too, since columns
+/// are ours.
 pub(crate) fn inert(text: &str) -> String {
-    let is_hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    let mut inert = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c != '\n' && is_hidden(c) {
-            inert.extend(c.escape_default());
-        } else {
-            inert.push(c);
-        }
-    }
-    inert
+    shown(text).replace('\t', "\\u{9}")
 }
 
 /// An error and its causes, as a complaint.

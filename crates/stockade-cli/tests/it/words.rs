@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
+use stockade::shell::hidden::is_hidden;
+
 use crate::support::{Project, Told, call};
 
 const ESCAPE: char = '\u{1b}';
@@ -55,9 +57,9 @@ fn no_color_is_honoured_on_a_terminal() {
 }
 
 #[test]
-fn control_characters_of_a_call_are_escaped_in_what_we_say() {
+fn what_is_hidden_in_a_call_is_escaped_in_what_we_say() {
     let project = Project::new();
-    let nasty = "x\u{1b}[31m\u{7}\u{9b}2J\u{202e}\r\nstockade: ok";
+    let nasty = "x\u{1b}[31m\u{7}\u{9b}2J\u{202e}\u{e0072}\u{3164}\u{a0}\u{200d}\r\nstockade: ok";
     let outside = format!("/etc/{nasty}");
     let all: [&[&str]; 8] = [
         &["run", "--", nasty],
@@ -73,7 +75,7 @@ fn control_characters_of_a_call_are_escaped_in_what_we_say() {
         let told = project.stockade(args);
         let said = told.stdout + &told.stderr;
         assert!(!said.is_empty(), "{args:?}");
-        let raw = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        let raw = |c: char| (c.is_control() && c != '\n') || is_hidden(c);
         assert!(!said.contains(raw), "{args:?}: {said:?}");
         assert!(!said.lines().any(|line| line == "stockade: ok"), "{args:?}: {said:?}");
     }
