@@ -13,6 +13,11 @@ mod demo;
 mod diagnostic;
 mod doctor;
 mod exit_code;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "for `check shell`, which does not read lines yet")
+)]
+mod explain;
 mod init;
 mod manual;
 mod render;
