@@ -13,4 +13,7 @@ mod policy;
 mod project;
 mod properties;
 mod seed;
+mod shell_corpus;
+mod shell_judge;
+mod shell_quiet;
 mod tidy;

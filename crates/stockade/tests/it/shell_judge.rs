@@ -1,0 +1,63 @@
+//! What the gate sees in a shell line and says to it, in the words of `check --json`.
+//!
+//! The corpora know the gate through this file alone.
+
+use std::path::Path;
+
+use stockade::call::ToolCall;
+use stockade::gate::{Examination, Examiner};
+use stockade::inspect::{Finding, Root};
+use stockade::policy::{Decision, Policy};
+
+/// One command as it was found.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// None where its words cannot be known before the run.
+    pub(crate) argv: Option<Vec<String>>,
+    /// The first word, where that is known.
+    pub(crate) program: Option<String>,
+    pub(crate) dynamic: bool,
+    /// Beneath the folder of the call, or absolute.
+    pub(crate) reads: Vec<String>,
+    pub(crate) writes: Vec<String>,
+    pub(crate) deletes: Vec<String>,
+    pub(crate) hosts: Vec<String>,
+}
+
+/// What came out for one line.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) decision: Decision,
+    pub(crate) rule: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) findings: Vec<String>,
+    pub(crate) commands: Vec<Seen>,
+    /// Whether it was shown to change nothing; none where nobody said.
+    pub(crate) read_only: Option<bool>,
+}
+
+/// Judges one line in a project; nothing runs.
+pub(crate) fn judge(root: &Path, policy: Policy, cwd: Option<&Path>, line: &str) -> Judged {
+    let examiner = Examiner::new(Root::open(root).unwrap(), policy);
+    let mut call = ToolCall::line(line);
+    call.cwd = cwd.map(Path::to_owned);
+    let examination = examiner.examine(&call);
+    Judged {
+        decision: examination.ruling.decision,
+        rule: examination.ruling.rule.clone(),
+        reason: examination.ruling.reason.clone(),
+        findings: examination.findings.iter().map(Finding::rule_id).collect(),
+        commands: seen(&examination),
+        read_only: None,
+    }
+}
+
+/// The commands of an examination. It has no effects yet, so that cases about them fail.
+fn seen(examination: &Examination) -> Vec<Seen> {
+    let command = |words: &Vec<std::ffi::OsString>| {
+        let argv: Vec<String> =
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Seen { program: argv.first().cloned(), argv: Some(argv), ..Seen::default() }
+    };
+    examination.commands.iter().map(command).collect()
+}
