@@ -24,7 +24,7 @@ use super::{Inspector, maze};
 use crate::shell::parse;
 use crate::shell::state::State;
 use crate::shell::tree::Span;
-use crate::shell::{Fault, FaultKind, Parsed};
+use crate::shell::{Fault, FaultKind, Parsed, hidden};
 use code::Source;
 
 /// Commands in one line before it counts as a maze.
@@ -68,6 +68,7 @@ impl Inspector<'_> {
             is_remote: false,
             is_full: false,
         };
+        walker.hidden_text(line);
         let Parsed { script, faults } = parse(line);
         walker.faults(&faults);
         let variables = setting.variables.iter().cloned();
@@ -146,6 +147,14 @@ impl<'w> Walker<'w> {
             };
             let text = format!("this part cannot be understood: {}", fault.text);
             self.find(Axis::Shell, rule, text, instead, weight, fault.span);
+        }
+    }
+
+    fn hidden_text(&mut self, line: &str) {
+        for found in hidden::hidden(line) {
+            let text = format!("the line has {}", found.text);
+            let instead = "send the line without it";
+            self.find(Axis::Shell, "hidden-text", text, instead, Weight::Ask, found.span);
         }
     }
 

@@ -11,6 +11,7 @@ use super::{Seen, Walker};
 use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
 use crate::shell::builtins::is_builtin;
 use crate::shell::expand::Field;
+use crate::shell::hidden::lookalike;
 use crate::shell::state::State;
 use crate::shell::tree::Span;
 
@@ -31,6 +32,9 @@ impl Walker<'_> {
                 continue;
             }
             let found = self.found(made, folder, command, state);
+            if let Some(name) = found.words.first().and_then(|name| name.to_str()) {
+                self.note_lookalike(name, made.span);
+            }
             self.push(found);
         }
     }
@@ -80,6 +84,13 @@ impl Walker<'_> {
         if self.seen.insert(Seen::Finding(finding.rule, span, finding.text.clone())) {
             self.findings.push(Finding { weight, span, ..finding.clone() });
         }
+    }
+
+    fn note_lookalike(&mut self, name: &str, span: Span) {
+        let Some(found) = lookalike(name) else { return };
+        let text = format!("{name:?} only looks like {:?}", found.resembles);
+        let instead = "write the name in plain letters";
+        self.find(Axis::Shell, "lookalike", text, instead, Weight::Ask, span);
     }
 
     /// Words that nobody can read as a command.
