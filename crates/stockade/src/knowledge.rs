@@ -4,9 +4,11 @@
 //! what it finds. Each entry carries examples of both kinds, and an entry whose examples do not
 //! hold is an error, never a guess.
 
+mod address;
 mod awk;
 mod call;
 mod code;
+mod effect;
 mod environment;
 mod example;
 mod file;
@@ -14,6 +16,7 @@ mod glob;
 mod grammar;
 mod index;
 mod interpreter;
+mod nature;
 mod program;
 mod reading;
 mod rule;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::grammar::Grammar;
+use super::grammar::{Grammar, Name};
 use super::program::{Program, Shape};
 use super::reading::{Glued, Hazard, HazardKind, Word};
-use super::scan::{Seen, scan};
+use super::scan::{Flag, Seen, scan};
 
 /// A command whose words have been told apart.
 #[derive(Debug)]
@@ -120,6 +120,17 @@ impl<'s> Part<'s> {
     ) -> impl Iterator<Item = (&'p usize, &'p [u8])> {
         let operands = if self.opens { &[] } else { self.seen.operands.as_slice() };
         operands.iter().filter_map(|word| Some((word, call.words.get(*word)?.bytes())))
+    }
+
+    /// How many operands this scope has, without the name of the next one.
+    pub(super) fn operand_count(&self) -> usize {
+        if self.opens { 0 } else { self.seen.operands.len() }
+    }
+
+    /// Whether one of the options may be there.
+    pub(super) fn has(&self, names: &[Name]) -> bool {
+        let is = |flag: &Flag<'_>| names.iter().any(|name| flag.may_be(name, self.grammar));
+        !names.is_empty() && self.seen.flags.iter().any(is)
     }
 
     /// Every word from the beginning of this scope on.

@@ -48,11 +48,7 @@ impl CodeRule {
     /// Adds the code that the rule finds in a command.
     pub(super) fn find(&self, call: &Call<'_, '_>, found: &mut Vec<Code>) {
         for part in call.parts.iter().filter(|part| part.is_under(&self.subcommands)) {
-            let has = |names: &[Name]| {
-                let mut flags = part.seen.flags.iter();
-                flags.any(|flag| names.iter().any(|name| flag.may_be(name, part.grammar)))
-            };
-            if has(&self.unless) || (!self.with.is_empty() && !has(&self.with)) {
+            if part.has(&self.unless) || (!self.with.is_empty() && !part.has(&self.with)) {
                 continue;
             }
             for flag in &part.seen.flags {

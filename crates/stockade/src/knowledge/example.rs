@@ -19,6 +19,8 @@ pub(super) fn check(knowledge: &Knowledge, program: &Program) -> Result<(), Stri
         && data.text.is_empty()
         && data.paths.is_empty()
         && data.code.is_empty()
+        && data.effect.is_empty()
+        && data.reads.is_empty()
         && data.interpreter.is_none();
     if bare {
         return Err(format!("{} has no rule", program.name));

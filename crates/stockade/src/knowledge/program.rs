@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::call::{Call, Part};
 use super::code::CodeRule;
+use super::effect::EffectRule;
 use super::environment::Variables;
 use super::grammar::{Grammar, Name};
 use super::interpreter::Interpreter;
+use super::nature::{self, ReadsRule};
 use super::reading::{HazardKind, Reading, Word};
 use super::rule::Rule;
 use super::schema::{self, Class, Order, Unknown};
@@ -30,6 +32,8 @@ pub(super) struct Program {
     texts: Vec<Text>,
     paths: Vec<Paths>,
     pub(super) codes: Vec<CodeRule>,
+    pub(super) effects: Vec<EffectRule>,
+    reads: Vec<ReadsRule>,
     pub(super) data: schema::Program,
 }
 
@@ -97,29 +101,16 @@ impl Program {
     pub(super) fn new(data: schema::Program) -> Result<Self, String> {
         let shape = Shape::new(&data)?;
         let name = data.names.first().ok_or("a program has no name")?.clone();
-        let rules =
-            data.refuse.iter().map(|rule| Rule::new(rule, &shape)).collect::<Result<_, _>>();
-        let wrappers = data.wrapper.iter().map(|wrapper| Wrapper::new(wrapper, &shape));
         let interpreter = data.interpreter.as_ref();
         Ok(Self {
-            rules: rules?,
+            rules: compile(&data.refuse, |rule| Rule::new(rule, &shape))?,
             interpreter: interpreter.map(|data| Interpreter::new(data, &shape)).transpose()?,
-            wrappers: wrappers.collect::<Result<_, _>>()?,
-            texts: data
-                .text
-                .iter()
-                .map(|text| Text::new(text, &shape))
-                .collect::<Result<_, _>>()?,
-            paths: data
-                .paths
-                .iter()
-                .map(|path| Paths::new(path, &shape))
-                .collect::<Result<_, _>>()?,
-            codes: data
-                .code
-                .iter()
-                .map(|code| CodeRule::new(code, &shape))
-                .collect::<Result<_, _>>()?,
+            wrappers: compile(&data.wrapper, |wrapper| Wrapper::new(wrapper, &shape))?,
+            texts: compile(&data.text, |text| Text::new(text, &shape))?,
+            paths: compile(&data.paths, |paths| Paths::new(paths, &shape))?,
+            codes: compile(&data.code, |code| CodeRule::new(code, &shape))?,
+            effects: compile(&data.effect, |effect| EffectRule::new(effect, &shape))?,
+            reads: compile(&data.reads, |reads| ReadsRule::new(reads, &shape))?,
             classes: Arc::from(data.classes.as_slice()),
             harmless: data.harmless.clone(),
             name,
@@ -139,7 +130,7 @@ impl Program {
                 reading.hazards.push(call.hazard(HazardKind::Unreadable, 0, &why, None));
                 break;
             }
-            let known = reading.code.len();
+            let known = (reading.code.len(), reading.effects.len());
             let split = self.read_once(variables, &call, &mut reading);
             if depth > 0 {
                 reading.point_at(known, &words, given);
@@ -175,6 +166,9 @@ impl Program {
         reading.glued.extend(call.glued());
         reading.subcommand =
             call.last().map(|part| part.path.clone()).filter(|path| !path.is_empty());
+        for effect in &self.effects {
+            effect.find(call, &mut reading.effects);
+        }
         for paths in &self.paths {
             paths.mark(call, &mut reading.paths);
         }
@@ -187,6 +181,8 @@ impl Program {
                 return Some(words);
             }
         }
+        let claimed = self.reads.iter().filter_map(|rule| rule.judge(call)).max();
+        reading.nature = nature::shown(claimed, call, reading);
         None
     }
 
@@ -220,4 +216,8 @@ impl Program {
             }
         }
     }
+}
+
+fn compile<D, C>(data: &[D], one: impl Fn(&D) -> Result<C, String>) -> Result<Vec<C>, String> {
+    data.iter().map(one).collect()
 }

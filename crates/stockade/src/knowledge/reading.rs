@@ -84,13 +84,21 @@ pub struct Reading<'a> {
 
 impl Reading<'_> {
     /// Makes what was found in words that an option held point at the words that were given.
-    pub(super) fn point_at(&mut self, known: usize, split: &[Word<'_>], given: &[Word<'_>]) {
+    pub(super) fn point_at(
+        &mut self,
+        known: (usize, usize),
+        split: &[Word<'_>],
+        given: &[Word<'_>],
+    ) {
         let place = |word: usize| {
             let argument = split.get(word)?.argument;
             given.iter().position(|word| word.argument == argument)
         };
-        for code in self.code.iter_mut().skip(known) {
+        for code in self.code.iter_mut().skip(known.0) {
             code.words = code.words.iter().filter_map(|word| place(*word)).collect();
+        }
+        for effect in self.effects.iter_mut().skip(known.1) {
+            effect.word = effect.word.and_then(place);
         }
     }
 }
@@ -140,6 +148,9 @@ pub struct Effect {
 pub enum EffectKind {
     /// It is read; a folder with all that is in it.
     Read,
+    /// Names and properties are read, of a folder those in it, but not what files hold: `ls`,
+    /// `stat`.
+    List,
     /// It is made or changed.
     Write,
     /// It is removed; a folder with all that is in it.
@@ -158,7 +169,13 @@ pub enum Nature {
     /// It may.
     #[default]
     Unknown,
-    /// It reads and prints, as long as the words are these: other options would write.
+    /// It reads and prints, as long as the words are these and the configuration of the project
+    /// it is in names no program (pagers, hooks, filters of `git`). The caller has to know that,
+    /// or to contain what such programs can do.
+    ReadsIfContained,
+    /// It reads and prints, as long as the words are these: other options would write. A wrapper
+    /// only starts what is in [`Reading::inner`], and is as that is. A builtin changes the shell
+    /// that reads the line and nothing else.
     ReadsAsWritten,
     /// It reads and prints, whatever its words are.
     Reads,

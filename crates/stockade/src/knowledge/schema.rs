@@ -1,10 +1,12 @@
 //! The form of the data files; a key that is not here is an error.
 
 mod code;
+mod effect;
 
 use serde::Deserialize;
 
 pub(super) use code::{Code, CodeOperands, Runner};
+pub(super) use effect::{Effect, Form as TargetForm, Reads, Which};
 
 /// The block of one program.
 #[derive(Debug, Deserialize)]
@@ -51,6 +53,10 @@ pub(super) struct Program {
     #[serde(default)]
     pub(super) code: Vec<Code>,
     #[serde(default)]
+    pub(super) effect: Vec<Effect>,
+    #[serde(default)]
+    pub(super) reads: Vec<Reads>,
+    #[serde(default)]
     pub(super) examples: Examples,
 }
 
@@ -62,6 +68,12 @@ pub(super) struct Examples {
     pub(super) code: Vec<Vec<String>>,
     /// A line, and each command inside it.
     pub(super) inner: Vec<Vec<String>>,
+    /// A line, and each effect: `read x`, `write x`, `list . implied`.
+    pub(super) effects: Vec<Vec<String>>,
+    /// Lines that change nothing.
+    pub(super) reads: Vec<String>,
+    /// Lines that may.
+    pub(super) changes: Vec<String>,
 }
 
 fn about_itself() -> Vec<String> {

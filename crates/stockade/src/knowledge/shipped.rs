@@ -15,6 +15,7 @@ pub(super) const PROGRAMS: &[File] = &[
     program_file!("vcs"),
     program_file!("text"),
     program_file!("files"),
+    program_file!("listing"),
     program_file!("archive"),
     program_file!("editors"),
     program_file!("databases"),

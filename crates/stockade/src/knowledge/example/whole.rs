@@ -1,8 +1,9 @@
 //! Examples that state all that a reading of one command says.
 
 use super::super::Knowledge;
+use super::super::call::Call;
 use super::super::program::Program;
-use super::super::reading::{Code, Runner, Word};
+use super::super::reading::{Code, Effect, EffectKind, Nature, Reading, Runner, Word};
 use super::super::schema::{self, Examples};
 
 /// Checks the examples in `[program.examples]`.
@@ -11,29 +12,23 @@ pub(super) fn check(knowledge: &Knowledge, program: &Program) -> Result<(), Stri
     if holds_code(&program.data) {
         both_kinds(&examples.code, "code")?;
     }
-    for example in &examples.code {
-        let (argv, expected) = split(example)?;
-        let reading = super::read(knowledge, program, &argv)?;
-        let found: Vec<_> = reading.code.iter().map(|code| shown(code, &argv)).collect();
-        if found != expected {
-            return Err(format!("{argv:?} should hold the code {expected:?}, not {found:?}"));
-        }
-    }
-    for example in &examples.inner {
-        let (argv, expected) = split(example)?;
-        let reading = super::read(knowledge, program, &argv)?;
-        let found: Vec<_> = reading.inner.iter().map(|inner| joined(&inner.words)).collect();
-        if found != expected {
-            return Err(format!("{argv:?} should run {expected:?}, not {found:?}"));
-        }
-    }
-    Ok(())
+    exact(knowledge, program, &examples.code, |reading, argv| {
+        reading.code.iter().map(|code| shown_code(code, argv)).collect()
+    })?;
+    exact(knowledge, program, &examples.inner, |reading, _| {
+        reading.inner.iter().map(|inner| joined(&inner.words)).collect()
+    })?;
+    exact(knowledge, program, &examples.effects, |reading, argv| {
+        reading.effects.iter().map(|effect| shown_effect(effect, argv)).collect()
+    })?;
+    every_effect(program)?;
+    natures(knowledge, program)
 }
 
 /// How many examples there are.
 pub(super) fn count(program: &Program) -> usize {
-    let Examples { code, inner } = &program.data.examples;
-    code.len().saturating_add(inner.len())
+    let Examples { code, inner, effects, reads, changes } = &program.data.examples;
+    [code.len(), inner.len(), effects.len(), reads.len(), changes.len()].iter().sum()
 }
 
 /// Whether commands of this program can hold code.
@@ -53,6 +48,70 @@ fn both_kinds(examples: &[Vec<String>], what: &str) -> Result<(), String> {
     found.then_some(()).ok_or_else(|| format!("there are not both kinds of examples for {what}"))
 }
 
+/// Checks that what is found in each line is what the example says, in any order.
+fn exact(
+    knowledge: &Knowledge,
+    program: &Program,
+    examples: &[Vec<String>],
+    find: impl Fn(&Reading<'_>, &[String]) -> Vec<String>,
+) -> Result<(), String> {
+    for example in examples {
+        let (argv, expected) = split(example)?;
+        let mut expected = expected.to_vec();
+        let mut found = find(&super::read(knowledge, program, &argv)?, &argv);
+        expected.sort_unstable();
+        found.sort_unstable();
+        if found != expected {
+            return Err(format!("{argv:?} should be read as {expected:?}, not {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Every rule for effects has an example in which it finds something and one in which not.
+fn every_effect(program: &Program) -> Result<(), String> {
+    let lines: Vec<_> = program
+        .data
+        .examples
+        .effects
+        .iter()
+        .map(|example| split(example))
+        .collect::<Result<_, _>>()?;
+    for (at, rule) in program.effects.iter().enumerate() {
+        let finds = |argv: &[String]| {
+            let words = Word::list(argv);
+            let mut found = Vec::new();
+            rule.find(&Call::new(program, &words), &mut found);
+            !found.is_empty()
+        };
+        let (with, without): (Vec<_>, Vec<_>) = lines.iter().partition(|(argv, _)| finds(argv));
+        if with.is_empty() || without.is_empty() {
+            let number = at.saturating_add(1);
+            return Err(format!("effect {number} lacks examples of both kinds"));
+        }
+    }
+    Ok(())
+}
+
+fn natures(knowledge: &Knowledge, program: &Program) -> Result<(), String> {
+    let (data, examples) = (&program.data, &program.data.examples);
+    let always = data.reads.iter().any(|reads| reads.always);
+    let lacking = examples.reads.is_empty() || (examples.changes.is_empty() && !always);
+    if !data.reads.is_empty() && lacking {
+        return Err("there are not both kinds of examples for what changes nothing".to_owned());
+    }
+    for (lines, reads) in [(&examples.reads, true), (&examples.changes, false)] {
+        for line in lines {
+            let (argv, _) = split(std::slice::from_ref(line))?;
+            let nature = super::read(knowledge, program, &argv)?.nature;
+            if (nature != Nature::Unknown) != reads {
+                return Err(format!("{argv:?} should not be of the nature {nature:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The words of the line that an example begins with, and what is said of it.
 fn split(example: &[String]) -> Result<(Vec<String>, &[String]), String> {
     let (line, expected) = example.split_first().ok_or("an example has no line")?;
@@ -60,7 +119,7 @@ fn split(example: &[String]) -> Result<(Vec<String>, &[String]), String> {
     Ok((argv, expected))
 }
 
-fn shown(code: &Code, argv: &[String]) -> String {
+fn shown_code(code: &Code, argv: &[String]) -> String {
     let runner = match code.runner {
         Runner::Shell => "shell",
         Runner::ThisShell => "this-shell",
@@ -72,6 +131,25 @@ fn shown(code: &Code, argv: &[String]) -> String {
     let text = words.map(String::as_str).collect::<Vec<_>>().join(" ");
     let open = if code.open { " ..." } else { "" };
     format!("{runner} {}{open}", text.get(code.offset..).unwrap_or_default())
+}
+
+fn shown_effect(effect: &Effect, argv: &[String]) -> String {
+    let kind = match effect.kind {
+        EffectKind::Read => "read",
+        EffectKind::List => "list",
+        EffectKind::Write => "write",
+        EffectKind::Delete => "delete",
+        EffectKind::Execute => "execute",
+        EffectKind::Enter => "enter",
+        EffectKind::Host => "host",
+    };
+    let target = effect.target.to_string_lossy();
+    let named = |word: usize| argv.get(word).is_some_and(|word| word.contains(&*target));
+    match effect.word {
+        None => format!("{kind} {target} implied"),
+        Some(word) if named(word) => format!("{kind} {target}"),
+        Some(word) => format!("{kind} {target}, which is not in word {word}"),
+    }
 }
 
 fn joined(words: &[Word<'_>]) -> String {

@@ -1,0 +1,78 @@
+//! The `[[program.reads]]` rules: whether a command changes nothing.
+
+use super::call::{Call, Part};
+use super::glob::Glob;
+use super::grammar::Name;
+use super::program::Shape;
+use super::reading::{EffectKind, Nature, Reading, Runner, Word};
+use super::schema;
+
+/// A compiled rule.
+#[derive(Debug)]
+pub(super) struct ReadsRule {
+    nature: Nature,
+    subcommands: Vec<String>,
+    with: Vec<Name>,
+    unless: Vec<Name>,
+    except: Vec<Glob>,
+    at_most: Option<usize>,
+}
+
+impl ReadsRule {
+    pub(super) fn new(data: &schema::Reads, shape: &Shape) -> Result<Self, String> {
+        let names = |flags: &[String]| shape.names(flags, &data.subcommands);
+        let nature = match (data.always, data.contained) {
+            (true, _) => Nature::Reads,
+            (false, true) => Nature::ReadsIfContained,
+            (false, false) => Nature::ReadsAsWritten,
+        };
+        Ok(Self {
+            nature,
+            subcommands: data.subcommands.clone(),
+            with: names(&data.with)?,
+            unless: names(&data.unless)?,
+            except: Glob::all(&data.except),
+            at_most: data.at_most,
+        })
+    }
+
+    /// What the rule says of a command, if it is about it.
+    pub(super) fn judge(&self, call: &Call<'_, '_>) -> Option<Nature> {
+        let part = call.last()?;
+        let under = (self.subcommands.is_empty() && part.path.is_empty())
+            || self.subcommands.contains(&part.path);
+        let excepted = |bytes: &[u8]| self.except.iter().any(|glob| glob.covers(bytes));
+        let holds = under
+            && (self.with.is_empty() || part.seen.has(&self.with))
+            && !part.has(&self.unless)
+            && self.at_most.is_none_or(|most| part.operand_count() <= most)
+            && !part.operands(call).any(|(_, bytes)| excepted(bytes));
+        holds.then_some(self.nature)
+    }
+}
+
+/// What the words show, where `claimed` is what the rules of the program say.
+///
+/// The words have to be known and to mean nothing else: whatever is dangerous in them, writes,
+/// starts a program or cannot be read ends the claim.
+pub(super) fn shown(claimed: Option<Nature>, call: &Call<'_, '_>, reading: &Reading<'_>) -> Nature {
+    if claimed == Some(Nature::Reads) {
+        return Nature::Reads;
+    }
+    let arguments = call.words.get(1..).unwrap_or_default();
+    let known = arguments.iter().all(Word::is_known);
+    if known && call.is_harmless() {
+        return Nature::ReadsAsWritten;
+    }
+    let changes = |kind: EffectKind| match kind {
+        EffectKind::Write | EffectKind::Delete | EffectKind::Execute | EffectKind::Host => true,
+        EffectKind::Read | EffectKind::List | EffectKind::Enter => false,
+    };
+    let doubtful = |part: &Part<'_>| part.seen.doubt.is_some() || part.seen.absurd.is_some();
+    let sure = known
+        && reading.hazards.is_empty()
+        && !reading.effects.iter().any(|effect| changes(effect.kind))
+        && !reading.code.iter().any(|code| code.runner != Runner::Other)
+        && !call.parts.iter().any(doubtful);
+    claimed.filter(|_| sure).unwrap_or_default()
+}
