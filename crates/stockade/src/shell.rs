@@ -9,5 +9,6 @@ pub mod hidden;
 mod parse;
 pub mod state;
 pub mod tree;
+mod tripwire;
 
 pub use parse::{Fault, FaultKind, Parsed, parse};

@@ -59,8 +59,8 @@ pub enum FaultKind {
     Hidden,
 }
 
-/// Reads a line; it is understood only if there are no faults.
-pub fn parse(line: &str) -> Parsed {
+/// Reads a line.
+pub(super) fn parse(line: &str) -> Parsed {
     let whole = Span { start: 0, end: line.len() };
     if line.len() > LINE_BYTES_MAX {
         return refused(whole, FaultKind::TooLong, "the line is longer than 1 MiB");

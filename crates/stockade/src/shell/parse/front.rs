@@ -29,6 +29,8 @@ pub(super) struct Front {
     faults: Vec<Fault>,
     depth: usize,
     work_left: usize,
+    /// How long the line is: no fault is behind it.
+    bytes: usize,
 }
 
 /// A text to be parsed, and where it stands in the line.
@@ -76,7 +78,7 @@ impl Front {
     /// Ready for a line of so many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let work_left = bytes.saturating_mul(WORK_PER_BYTE).max(WORK_MIN);
-        Self { faults: Vec::new(), depth: 0, work_left }
+        Self { faults: Vec::new(), depth: 0, work_left, bytes }
     }
 
     /// Notes what is not understood.
@@ -85,7 +87,9 @@ impl Front {
     }
 
     /// The same, as it was returned.
-    pub(super) fn add(&mut self, fault: Fault) {
+    pub(super) fn add(&mut self, mut fault: Fault) {
+        fault.span.start = fault.span.start.min(self.bytes);
+        fault.span.end = fault.span.end.min(self.bytes);
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);
         }
@@ -107,6 +111,11 @@ impl Front {
                 Script::default()
             }
         }
+    }
+
+    /// How many faults there are so far.
+    pub(super) fn faults(&self) -> usize {
+        self.faults.len()
     }
 
     /// Goes one deeper while something is read; without an answer there was too much already.

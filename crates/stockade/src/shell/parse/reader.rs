@@ -249,6 +249,7 @@ impl<'f, 't> Reader<'f, 't> {
         let start = self.at;
         self.step(1);
         let span = self.span_from(start);
+        let known = self.front.faults();
         let inner = self.nested(span, |reader| reader.pieces(Setting::Double)).unwrap_or_default();
         if inner.is_empty() {
             pieces.text("", true);
@@ -258,7 +259,10 @@ impl<'f, 't> Reader<'f, 't> {
             self.step(1);
         } else {
             self.at = self.end;
-            self.fault(start, FaultKind::Syntax, "the quote is not closed");
+            // What was given up inside explains it.
+            if self.front.faults() == known {
+                self.fault(start, FaultKind::Syntax, "the quote is not closed");
+            }
         }
     }
 
