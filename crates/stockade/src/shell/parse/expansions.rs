@@ -57,8 +57,7 @@ impl Reader<'_, '_> {
             return None;
         }
         let text = self.text.text.as_bytes().get(..self.end)?;
-        let after = extent::pair(text, inner, b'(', b')', extent::NESTED_MAX)?;
-        (text.get(after) == Some(&b')')).then(|| after.saturating_sub(1))
+        Some(extent::arithmetic(text, inner).ok()??.saturating_sub(1))
     }
 
     /// Reads an expression up to where it is closed by so many bytes.
@@ -84,9 +83,9 @@ impl Reader<'_, '_> {
         let start = self.at;
         let inner = start.saturating_add(2);
         let text = self.text.text.as_bytes().get(..self.end).unwrap_or_default();
-        match extent::pair(text, inner, b'[', b']', extent::NESTED_MAX) {
-            Some(after) => self.arithmetic(inner, after.saturating_sub(1), 1, pieces),
-            None => self.unclosed(start, pieces),
+        match extent::pair(text, inner, (b'[', b']')) {
+            Ok(after) => self.arithmetic(inner, after.saturating_sub(1), 1, pieces),
+            Err(extent::Unclosed) => self.unclosed(start, pieces),
         }
     }
 
@@ -94,7 +93,7 @@ impl Reader<'_, '_> {
         let start = self.at;
         let open = start.saturating_add(2);
         let text = self.text.text.as_bytes().get(..self.end).unwrap_or_default();
-        let Some(after) = extent::ansi_quotes(text, open) else {
+        let Ok(after) = extent::ansi_quotes(text, open) else {
             return self.unclosed(start, pieces);
         };
         self.at = after;

@@ -105,7 +105,7 @@ impl Reader<'_, '_> {
     pub(super) fn subscript(&mut self) -> Option<Word> {
         let text = self.text.text.as_bytes().get(..self.end)?;
         let inner = self.at.saturating_add(1);
-        let after = extent::pair(text, inner, b'[', b']', extent::NESTED_MAX)?;
+        let after = extent::pair(text, inner, (b'[', b']')).ok()?;
         self.at = inner;
         let word = self.expression(after.saturating_sub(1));
         self.step(1);

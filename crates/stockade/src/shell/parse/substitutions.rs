@@ -64,7 +64,7 @@ impl Reader<'_, '_> {
         let start = self.at;
         let open = start.saturating_add(1);
         let text = self.text.text.as_bytes().get(..self.end).unwrap_or_default();
-        let Some(after) = extent::backticks(text, open) else {
+        let Ok(after) = extent::backticks(text, open) else {
             return self.unclosed(start, pieces);
         };
         self.at = after;

@@ -56,7 +56,13 @@ impl Scan<'_> {
     /// `)` closes, or ends a pattern of `case`.
     fn closing(&mut self) -> Option<()> {
         match self.commands() {
-            Some(0) => self.close(),
+            Some(0) => {
+                let before = self.at.checked_sub(1).and_then(|at| self.bytes.get(at));
+                let is_function = before == Some(&b'(');
+                self.close()?;
+                self.begins = is_function;
+                Some(())
+            }
             _ => {
                 self.begins = true;
                 self.skip(1);
