@@ -9,9 +9,9 @@ use super::{Cleared, complaint, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
-    Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
+    Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View, Weight,
 };
-use crate::knowledge::{Knowledge, Word};
+use crate::knowledge::{Knowledge, Nature, Word};
 use crate::outcome::Failure;
 use crate::policy::{Decision, Policy, Ruling, Variable};
 
@@ -26,6 +26,16 @@ pub struct Examination {
     pub commands: Vec<Found>,
     /// What would be kept of the run.
     pub confinement: Confinement,
+}
+
+impl Examination {
+    /// Whether the call can be shown to change nothing, so that there is nothing to ask about.
+    pub fn changes_nothing(&self) -> bool {
+        let refuses = |finding: &Finding| matches!(finding.weight, Weight::Always | Weight::Ask);
+        !self.commands.is_empty()
+            && !self.findings.iter().any(refuses)
+            && self.commands.iter().all(|command| command.nature > Nature::ReadsIfContained)
+    }
 }
 
 /// An examination with what the verdict needs besides.

@@ -1,11 +1,12 @@
 //! A command as it is shown: its words, where it stands, and what it does as far as that is known.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::command::{Command, Start};
 use crate::knowledge::{EffectKind, Nature, Word};
 use crate::shell::expand::Field;
+use crate::shell::state::lexical;
 use crate::shell::tree::Span;
 
 /// One command in a call.
@@ -25,6 +26,8 @@ pub struct Found {
     pub environment: Vec<(String, Option<String>)>,
     /// The folders in which it may run; empty where that is not known.
     pub folders: Vec<PathBuf>,
+    /// The folders that it enters by itself, from which its paths may start too: `git -C DIR`.
+    pub entered: Vec<PathBuf>,
     /// What it reads, writes, deletes and reaches.
     pub targets: Vec<Target>,
     /// Whether it changes nothing.
@@ -68,6 +71,7 @@ impl Found {
             via: Vec::new(),
             environment: Vec::new(),
             folders: Vec::new(),
+            entered: Vec::new(),
             targets,
             nature: Nature::Unknown,
             remote: false,
@@ -77,6 +81,15 @@ impl Found {
     /// The words, if all of them are known.
     pub fn argv(&self) -> Option<&[OsString]> {
         self.known.iter().all(|known| *known).then_some(self.words.as_slice())
+    }
+
+    /// The paths that a target may mean: from every folder in which the command may run.
+    pub fn places(&self, target: &Target) -> Vec<PathBuf> {
+        let path = Path::new(&target.text);
+        if path.is_absolute() || self.folders.is_empty() {
+            return vec![lexical(Path::new(""), path)];
+        }
+        self.folders.iter().chain(&self.entered).map(|folder| lexical(folder, path)).collect()
     }
 
     /// What it does of one kind.

@@ -121,7 +121,7 @@ fn entered_by<'a>(before: &[u8], word: &'a [u8]) -> Option<&'a [u8]> {
     })
 }
 
-fn judge(
+pub(super) fn judge(
     path: &OsStr,
     word: &OsStr,
     argument: usize,

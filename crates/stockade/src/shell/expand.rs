@@ -5,6 +5,10 @@ use super::fields::Maker;
 use super::state::{Lookup, State};
 use super::tree::{Operation, Piece, Span, Word};
 
+/// What a process substitution becomes. The number varies, and no program can tell one
+/// descriptor's name from another's.
+pub const SUBSTITUTED: &str = "/dev/fd/63";
+
 /// One word that a program gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
@@ -184,9 +188,8 @@ fn atoms(word: &Word, state: &State) -> Vec<Atom> {
                 atoms.push(Atom::Hole { value: Hole::Unknown, quoted: *quoted });
             }
             Piece::Arithmetic(_) => atoms.push(Atom::Hole { value: Hole::Unknown, quoted: true }),
-            // The number varies, and no program can tell one descriptor's name from another's.
             Piece::Process { .. } => {
-                atoms.push(Atom::Hole { value: Hole::Text("/dev/fd/63".to_owned()), quoted: true });
+                atoms.push(Atom::Hole { value: Hole::Text(SUBSTITUTED.to_owned()), quoted: true });
             }
             Piece::Array(_) | Piece::Opaque => {
                 atoms.push(Atom::Hole { value: Hole::Unknown, quoted: false });

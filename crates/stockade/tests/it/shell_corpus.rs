@@ -177,8 +177,7 @@ fn policy(case: &Case, profile: Profile) -> Policy {
         // A JSON list of strings is a TOML list of strings.
         let list = |rules: &Vec<String>| serde_json::to_string(rules).unwrap();
         let text = format!(
-            "mode = {:?}\n[rules]\ndeny = {}\nask = {}\nallow = {}\n",
-            case.mode.as_deref().unwrap_or("auto"),
+            "[rules]\ndeny = {}\nask = {}\nallow = {}\n",
             list(&case.rules.deny),
             list(&case.rules.ask),
             list(&case.rules.allow)
@@ -186,6 +185,7 @@ fn policy(case: &Case, profile: Profile) -> Policy {
         Policy::from_text(Path::new("case.toml"), &text).unwrap()
     };
     policy.profile = profile;
+    policy.shell_profile = profile;
     policy
 }
 
@@ -227,7 +227,9 @@ fn missed(project: &Project, case: &Case, judged: &Judged) -> Vec<String> {
             wrong.push(format!("no command of {program}"));
         }
     }
-    if case.dynamic.is_some_and(|dynamic| dynamic != seen.iter().any(|one| one.dynamic)) {
+    let is_marked = judged.findings.iter().any(|finding| finding == "shell/dynamic");
+    let is_dynamic = is_marked || seen.iter().any(|one| one.dynamic);
+    if case.dynamic.is_some_and(|dynamic| dynamic != is_dynamic) {
         wrong.push(format!("dynamic should be {:?}", case.dynamic));
     }
     if case.read_only.is_some() && case.read_only != judged.read_only {

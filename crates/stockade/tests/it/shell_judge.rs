@@ -2,11 +2,13 @@
 //!
 //! The corpora know the gate through this file alone.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use stockade::call::ToolCall;
 use stockade::gate::{Examination, Examiner};
-use stockade::inspect::{Finding, Root};
+use stockade::inspect::{Finding, Found, Root};
+use stockade::knowledge::EffectKind;
 use stockade::policy::{Decision, Policy};
 
 /// One command as it was found.
@@ -48,16 +50,38 @@ pub(crate) fn judge(root: &Path, policy: Policy, cwd: Option<&Path>, line: &str)
         reason: examination.ruling.reason.clone(),
         findings: examination.findings.iter().map(Finding::rule_id).collect(),
         commands: seen(&examination),
-        read_only: None,
+        read_only: Some(examination.changes_nothing()),
     }
 }
 
-/// The commands of an examination. It has no effects yet, so that cases about them fail.
+/// The commands of an examination.
 fn seen(examination: &Examination) -> Vec<Seen> {
-    let command = |words: &Vec<std::ffi::OsString>| {
-        let argv: Vec<String> =
-            words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Seen { program: argv.first().cloned(), argv: Some(argv), ..Seen::default() }
+    let command = |found: &Found| {
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let of = |kind| {
+            let hosts = kind == EffectKind::Host;
+            let targets = found.targets(kind);
+            let all = targets.flat_map(|target| match hosts {
+                true => vec![text(&target.text)],
+                false => {
+                    found.places(target).into_iter().map(|p| p.display().to_string()).collect()
+                }
+            });
+            all.collect::<Vec<String>>()
+        };
+        let is_known = found.known.first() == Some(&true);
+        Seen {
+            program: found.words.first().filter(|_| is_known).map(text),
+            argv: found.argv().map(|words| words.iter().map(text).collect()),
+            dynamic: found.dynamic,
+            reads: [EffectKind::Read, EffectKind::List, EffectKind::Execute]
+                .into_iter()
+                .flat_map(of)
+                .collect(),
+            writes: of(EffectKind::Write),
+            deletes: of(EffectKind::Delete),
+            hosts: of(EffectKind::Host),
+        }
     };
     examination.commands.iter().map(command).collect()
 }

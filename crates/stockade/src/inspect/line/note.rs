@@ -1,6 +1,6 @@
 //! Writes down what was found in a line: commands, and facts with their place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::super::Inspection;
 use super::super::command::{Command, Start};
@@ -10,9 +10,9 @@ use super::simple::Made;
 use super::{Seen, Walker};
 use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
 use crate::shell::builtins::is_builtin;
-use crate::shell::expand::Field;
+use crate::shell::expand::{Field, SUBSTITUTED};
 use crate::shell::hidden::lookalike;
-use crate::shell::state::State;
+use crate::shell::state::{State, lexical};
 use crate::shell::tree::Span;
 
 impl Walker<'_> {
@@ -27,11 +27,21 @@ impl Walker<'_> {
         for finding in &inspection.findings {
             self.note_finding(made, finding);
         }
+        let mut entered = Vec::new();
         for command in &inspection.commands {
             if command.start == Start::Script {
                 continue;
             }
-            let found = self.found(made, folder, command, state);
+            let is_unknown = command.words.first().is_some_and(|word| !word.is_known());
+            if command.start != Start::Call && is_unknown {
+                let span = span_of(made, command);
+                self.dynamic(span, "which program this is is not known before the run");
+            }
+            let mut found = self.found(made, folder, command, state);
+            found.entered.extend(entered.iter().cloned());
+            if !found.targets.is_empty() {
+                entered.clone_from(&found.entered);
+            }
             if let Some(name) = found.words.first().and_then(|name| name.to_str()) {
                 self.note_lookalike(name, made.span);
             }
@@ -55,17 +65,23 @@ impl Walker<'_> {
         if let (false, Some(wrapper)) = (is_own, made.fields.first().and_then(Field::known)) {
             via.push(wrapper);
         }
+        let folders =
+            folder.map_or_else(|| state.folders().to_vec(), |folder| vec![folder.clone()]);
         let known: Vec<bool> = command.words.iter().map(Word::is_known).collect();
         let adds_words = matches!(command.start, Start::Open);
         Found {
             dynamic: adds_words || made.doubt.is_some() || known.contains(&false),
             words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
-            nature: nature(command, &targets, &known),
+            nature: match made.doubt {
+                Some(_) => Nature::Unknown,
+                None => nature(command, &targets, &known),
+            },
             known,
             span: Some(self.source.place(span_of(made, command))),
             via,
             environment: if is_own { made.environment.clone() } else { Vec::new() },
-            folders: folder.map_or_else(|| state.folders().to_vec(), |folder| vec![folder.clone()]),
+            entered: entered_by(&targets, &folders),
+            folders,
             targets,
             remote: self.is_remote,
         }
@@ -78,7 +94,9 @@ impl Walker<'_> {
         // What bash itself refuses to start harms nobody, and the box keeps what it starts.
         let is_name = finding.axis == Axis::Name;
         let weight = if is_name { Weight::Boxed } else { finding.weight };
-        if self.is_remote && finding.axis == Axis::Path {
+        // A process substitution is no path of anyone's.
+        let is_pipe = field.and_then(Field::known).as_deref() == Some(SUBSTITUTED);
+        if finding.axis == Axis::Path && (self.is_remote || is_pipe) {
             return;
         }
         if self.seen.insert(Seen::Finding(finding.rule, span, finding.text.clone())) {
@@ -104,6 +122,7 @@ impl Walker<'_> {
             via: self.via.clone(),
             environment: made.environment.clone(),
             folders: state.folders().to_vec(),
+            entered: Vec::new(),
             targets: made.targets.clone(),
             nature,
             remote: self.is_remote,
@@ -124,6 +143,7 @@ impl Walker<'_> {
             via: self.via.clone(),
             environment: Vec::new(),
             folders: state.folders().to_vec(),
+            entered: Vec::new(),
             targets,
             nature: if reads { Nature::Reads } else { Nature::Unknown },
             remote: self.is_remote,
@@ -144,6 +164,13 @@ impl Walker<'_> {
     }
 }
 
+/// The folders that a command enters, from those in which it starts.
+fn entered_by(targets: &[Target], folders: &[PathBuf]) -> Vec<PathBuf> {
+    let entered = targets.iter().filter(|one| one.kind == EffectKind::Enter && one.known);
+    let entered = entered.map(|one| Path::new(&one.text));
+    entered.flat_map(|path| folders.iter().map(|folder| lexical(folder, path))).collect()
+}
+
 /// From the first word of a command to its last.
 fn span_of(made: &Made<'_>, command: &Command<'static>) -> Span {
     if command.start == Start::Call {
@@ -158,7 +185,7 @@ fn span_of(made: &Made<'_>, command: &Command<'static>) -> Span {
 /// Whether a command changes nothing, with the words and redirections that it has.
 fn nature(command: &Command<'static>, targets: &[Target], known: &[bool]) -> Nature {
     let is_harmless = |target: &Target| match target.kind {
-        EffectKind::Read | EffectKind::Enter => true,
+        EffectKind::Read | EffectKind::List | EffectKind::Enter => true,
         EffectKind::Write => target.known && target.text == "/dev/null",
         EffectKind::Delete | EffectKind::Execute | EffectKind::Host => false,
     };

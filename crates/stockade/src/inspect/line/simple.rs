@@ -150,6 +150,7 @@ impl Walker<'_> {
             self.word(&redirect.target, state);
             let Some(kinds) = redirected(redirect.kind) else { continue };
             for field in fields(std::slice::from_ref(&redirect.target), state) {
+                self.judge_target(&field, state);
                 targets.extend(kinds.iter().map(|kind| self.target(*kind, &field)));
             }
         }

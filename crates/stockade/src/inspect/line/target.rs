@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 
 use super::super::command::Command;
+use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::Target;
+use super::super::path;
 use super::Walker;
 use super::simple::Made;
-use crate::knowledge::{Effect, EffectKind};
-use crate::shell::expand::Field;
+use crate::knowledge::{Effect, EffectKind, Word};
+use crate::shell::expand::{Field, SUBSTITUTED};
+use crate::shell::state::State;
 use crate::shell::tree::RedirectKind;
 
 /// What a redirection does to its target; `None` where that is no file.
@@ -21,6 +24,38 @@ pub(super) fn redirected(kind: RedirectKind) -> Option<&'static [EffectKind]> {
 }
 
 impl Walker<'_> {
+    /// What is found of the target of a redirection: a path like any other, or a host.
+    pub(super) fn judge_target(&mut self, field: &Field, state: &State) {
+        let Some(text) = field.likely() else {
+            if !field.is_pattern() {
+                let text = "which file this is is not known before the run".to_owned();
+                let instead = "name the file in the line";
+                self.find(Axis::Path, "unknown", text, instead, Weight::Boxed, field.span);
+            }
+            return;
+        };
+        if let Some(host) = device_host(&text) {
+            let text = format!("the shell itself connects to {host:?}");
+            let instead = "ask the person to fetch what is needed";
+            self.find(Axis::Shell, "network", text, instead, Weight::Boxed, field.span);
+            return;
+        }
+        if text == SUBSTITUTED || self.is_remote {
+            return;
+        }
+        let settings = self.inspector.settings;
+        for folder in state.folders() {
+            let Some(view) = self.view_from(folder) else { continue };
+            if let Some(finding) = path::judge(text.as_ref(), text.as_ref(), 0, &view, settings) {
+                let Finding { rule, text, .. } = finding;
+                let text =
+                    text.replace("path argument", "redirection").replace(" (argument 0)", "");
+                let instead = "name a path beneath the project root";
+                self.find(Axis::Path, rule, text, instead, Weight::Boxed, field.span);
+            }
+        }
+    }
+
     /// A word that names a file.
     pub(super) fn target(&self, kind: EffectKind, field: &Field) -> Target {
         let span = Some(self.source.place(field.span));
@@ -54,14 +89,15 @@ impl Walker<'_> {
     fn target_of(&self, made: &Made<'_>, command: &Command<'static>, effect: &Effect) -> Target {
         let word = effect.word.and_then(|at| command.words.get(at));
         let field = word.and_then(|word| made.fields.get(word.argument));
-        let is_whole = word.is_some_and(|word| word.text == effect.target.as_os_str());
+        let is_all = |word: &Word<'static>| word.is_whole() && *word.text == *effect.target;
+        let is_whole = word.is_some_and(is_all);
         match (field, effect.kind) {
             (Some(field), kind) if is_whole && kind != EffectKind::Host => self.target(kind, field),
             (field, kind) => Target {
                 kind,
                 text: effect.target.clone(),
                 known: field.is_none_or(|field| field.likely().is_some()),
-                field: field.filter(|field| field.likely().is_none()).cloned(),
+                field: None,
                 span: field.map(|field| self.source.place(field.span)),
             },
         }

@@ -76,6 +76,9 @@ pub(super) const EVALUATED: &str =
 /// Whether the value of a variable in arithmetic may be more than a number.
 pub(super) fn is_evaluated(word: &Word, state: &State) -> bool {
     let names = word.pieces.iter().flat_map(|piece| match piece {
+        Piece::Text { text, .. } if text.contains("$(") || text.contains('`') => {
+            vec![String::from("_")]
+        }
         Piece::Text { text, .. } => {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             text.split(|c| !is_name(c)).map(str::to_owned).collect()
