@@ -41,7 +41,7 @@ impl Claims {
         let mut found = Vec::new();
         let mut at = 0;
         for range in self.ranges {
-            if range.start < at || range.end > text.len() {
+            if range.start < at || range.end > text.len() || is_torn(text, at, range.start) {
                 found.push(range.clone());
             } else {
                 glue(text, at..range.start, &mut found);
@@ -51,6 +51,15 @@ impl Claims {
         glue(text, at..text.len(), &mut found);
         found
     }
+}
+
+/// Whether two parts touch that bash would read as one: without an operator, only blanks separate.
+fn is_torn(text: &str, end: usize, start: usize) -> bool {
+    let is_operator = |at: Option<usize>| {
+        let byte = at.and_then(|at| text.as_bytes().get(at));
+        byte.is_some_and(|byte| b"<>&|".contains(byte))
+    };
+    end == start && end > 0 && !is_operator(Some(start)) && !is_operator(end.checked_sub(1))
 }
 
 /// Collects what is neither blank, comment, operator nor keyword.
@@ -70,7 +79,8 @@ fn glue(text: &str, gap: Range<usize>, found: &mut Vec<Range<usize>>) {
                 let length = rest.find(ends).unwrap_or(rest.len()).max(first.len_utf8());
                 let word = rest.get(..length).unwrap_or(rest);
                 let is_option_of_time = word == "-p" || word == "--";
-                if !is_option_of_time && !GLUE.contains(&word) {
+                let is_glue = is_option_of_time || GLUE.contains(&word);
+                if !is_glue || !starts_a_word(text, at) {
                     found.push(at..at.saturating_add(length));
                 }
                 length
@@ -80,7 +90,7 @@ fn glue(text: &str, gap: Range<usize>, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether a `#` there begins a comment.
+/// Whether a comment or a keyword can begin there.
 fn starts_a_word(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     before.is_none_or(|c| " \t\n;&|()".contains(c))

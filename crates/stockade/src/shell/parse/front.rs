@@ -140,20 +140,21 @@ impl Front {
         if self.depth >= DEPTH_MAX {
             return Err(NotWhole::Refused(too_deep(span)));
         }
-        let Some(left) = self.work_left.checked_sub(source.len()) else {
-            return Err(NotWhole::Refused(too_deep(span)));
+        let mut asked = source.clone();
+        let result = loop {
+            let Some(left) = self.work_left.checked_sub(source.len()) else {
+                return Err(NotWhole::Refused(too_deep(span)));
+            };
+            self.work_left = left;
+            let result = ask(&asked);
+            if result.status == ParseStatus::Clean {
+                break result;
+            }
+            match brace_in_word(&asked, &result) {
+                Some(at) => asked.replace_range(at..at.saturating_add(1), "_"),
+                None => return Err(broken(&place, &result)),
+            }
         };
-        self.work_left = left;
-        let result = Parser::with_limits_and_profile(
-            &source,
-            PARSER_DEPTH,
-            source.len().max(FUEL_MIN),
-            ShellProfile::native(ShellDialect::Bash),
-        )
-        .parse();
-        if result.status != ParseStatus::Clean {
-            return Err(broken(&place, &result));
-        }
         let read = |front: &mut Self| front.convert(&result.file, &source, place);
         self.deeper(span, read).unwrap_or_else(|| Err(NotWhole::Refused(too_deep(span))))
     }
@@ -172,6 +173,22 @@ impl Front {
         converter.finish()?;
         Ok(script)
     }
+}
+
+/// Asks the parser.
+fn ask(source: &str) -> ParseResult {
+    let profile = ShellProfile::native(ShellDialect::Bash);
+    let fuel = source.len().max(FUEL_MIN);
+    Parser::with_limits_and_profile(source, PARSER_DEPTH, fuel, profile).parse()
+}
+
+/// The brace that the parser stumbled over although it is part of a word, as in `\{}`. Since only
+/// places are asked of the parser, it can be a letter instead.
+fn brace_in_word(source: &str, result: &ParseResult) -> Option<usize> {
+    let at = result.diagnostics.first()?.span.start.offset();
+    let (before, rest) = source.split_at_checked(at)?;
+    let is_in_word = before.chars().next_back().is_some_and(|c| !" \t\n;&|()<>".contains(c));
+    (is_in_word && rest.starts_with('}')).then_some(at)
 }
 
 fn too_deep(span: Span) -> Fault {
