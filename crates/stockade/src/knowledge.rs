@@ -65,6 +65,10 @@ pub struct Summary {
     pub examples: usize,
     /// Entries for dangerous variables.
     pub variables: usize,
+    /// Names of programs of which effects are known.
+    pub effects: usize,
+    /// Names of programs some commands of which change nothing.
+    pub readers: usize,
     /// How many names each class has.
     pub classes: BTreeMap<Class, usize>,
 }
@@ -173,9 +177,13 @@ impl Knowledge {
 impl Summary {
     fn add(&mut self, program: &Program) {
         self.examples = self.examples.saturating_add(example::count(program));
+        let names = program.data.names.len();
+        let count = |rules: bool| if rules { names } else { 0 };
+        self.effects = self.effects.saturating_add(count(!program.data.effect.is_empty()));
+        self.readers = self.readers.saturating_add(count(!program.data.reads.is_empty()));
         for class in program.classes.iter() {
             let count = self.classes.entry(*class).or_default();
-            *count = count.saturating_add(program.data.names.len());
+            *count = count.saturating_add(names);
         }
     }
 }
