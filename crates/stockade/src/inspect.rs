@@ -5,6 +5,7 @@ mod argv;
 mod command;
 mod finding;
 mod found;
+mod known;
 mod line;
 mod name;
 mod path;
@@ -155,16 +156,15 @@ impl Inspector<'_> {
         findings: &mut Vec<Finding>,
     ) -> Command<'a> {
         let spelled = words.first().map(|word| word.text.to_os_string()).unwrap_or_default();
-        let known = self.knowledge.names();
         let program = match origin {
             Origin::Argv | Origin::Line => {
-                let found = self.programs.find(&spelled, view, self.settings, known);
+                let found = self.programs.find(&spelled, view, self.settings, self.knowledge);
                 found.map(|(handle, program)| {
                     (Arc::new(program), Some(handle).filter(|_| start == Start::Call))
                 })
             }
             Origin::Shell => {
-                let found = self.programs.look_up(&spelled, view, self.settings, known);
+                let found = self.programs.look_up(&spelled, view, self.settings, self.knowledge);
                 found.map(|program| (program, None))
             }
         };

@@ -6,7 +6,6 @@ use super::complaint;
 use super::examine::{Examination, Examined, Examiner, clear};
 use crate::call::{Argv, ToolCall};
 use crate::inspect::{LineInspection, Setting, View};
-use crate::knowledge::Knowledge;
 use crate::policy::{Decision, Variable};
 
 /// The shell that runs lines.
@@ -32,9 +31,12 @@ impl Examiner {
             match Argv::parse(words.clone()) {
                 Err(bad) => return self.unprepared(call, complaint::malformed(&bad)),
                 Ok(argv) => {
-                    let names = Knowledge::shipped().names();
-                    let found =
-                        inspector.programs.find(OsStr::new(SHELL), &view, &policy.settings, names);
+                    let found = inspector.programs.open(
+                        OsStr::new(SHELL),
+                        &view,
+                        &policy.settings,
+                        inspector.knowledge,
+                    );
                     match found {
                         Ok((handle, program)) => {
                             clear(call, argv, (handle, &program), &view).map_err(Some)

@@ -14,6 +14,7 @@ mod target;
 mod word;
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -102,6 +103,23 @@ struct Walker<'w> {
     is_full: bool,
 }
 
+/// A view from one of the folders.
+enum Seeing<'w> {
+    Given(&'w View<'w>),
+    Made(Rc<View<'w>>),
+}
+
+impl<'w> Deref for Seeing<'w> {
+    type Target = View<'w>;
+
+    fn deref(&self) -> &View<'w> {
+        match self {
+            Self::Given(view) => view,
+            Self::Made(view) => view,
+        }
+    }
+}
+
 #[derive(PartialEq, Eq, Hash)]
 enum Seen {
     Command(String),
@@ -129,10 +147,13 @@ impl<'w> Walker<'w> {
     }
 
     /// The machine as it is seen from a folder; `None` if that cannot be looked at.
-    fn view_from(&mut self, folder: &Path) -> Option<Rc<View<'w>>> {
+    fn view_from(&mut self, folder: &Path) -> Option<Seeing<'w>> {
         let view = self.view;
+        if folder == view.cwd_path() {
+            return Some(Seeing::Given(view));
+        }
         let made = || view.from_folder(folder).ok().map(Rc::new);
-        self.views.entry(folder.to_owned()).or_insert_with(made).clone()
+        self.views.entry(folder.to_owned()).or_insert_with(made).clone().map(Seeing::Made)
     }
 
     fn faults(&mut self, faults: &[Fault]) {

@@ -1,6 +1,6 @@
 //! Who a program is: the file behind a name, the names behind that file, and where it lives.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -11,18 +11,15 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use super::known::{Known, system_files};
 use super::remembered::Remembered;
 use super::settings::Settings;
 use super::shebang::shebang;
 use super::view::{Identity, Landing, View, path_of, stat_of};
+use crate::knowledge::Knowledge;
 
-/// Programs that do what the name says by which they are called: their file has no identity.
-const MULTI_CALL: [&str; 7] =
-    ["busybox", "toybox", "coreutils", "systemctl", "pgrep", "sbase-box", "uutils"];
 /// A larger file is not compared by content; no program of the lists comes near.
 const COMPARED_BYTES_MAX: u64 = 256 << 20;
-/// Up to this many names are asked for one by one; more are sought in the folder's list.
-const ASKED_ONE_BY_ONE_MAX: usize = 128;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
@@ -45,6 +42,8 @@ pub struct Program {
     pub is_script: bool,
     /// The words of that line: the interpreter and at most one argument.
     pub shebang: Vec<OsString>,
+    /// Which file it was, and when it last changed.
+    pub version: Version,
 }
 
 /// Where a program lives.
@@ -85,40 +84,51 @@ pub struct Programs {
 }
 
 /// A file at one time: identity, size, and when it last changed.
-type Version = (Identity, i64, i64, u64);
-
-/// The well-known programs of this machine, by file and by size.
-#[derive(Debug, Default)]
-struct Known {
-    by_identity: HashMap<Identity, Vec<String>>,
-    by_size: HashMap<u64, Vec<(PathBuf, String)>>,
-}
+pub(super) type Version = (Identity, i64, i64, u64);
 
 impl Programs {
     /// The program that a shell would find for this word, which may be a moment old.
-    pub fn look_up<'n>(
+    pub fn look_up(
         &self,
         spelled: &OsStr,
         view: &View<'_>,
         settings: &Settings,
-        known_names: impl Iterator<Item = &'n str>,
+        knowledge: &Knowledge,
     ) -> Result<Arc<Program>, NoProgram> {
         if spelled.as_bytes().contains(&b'/') {
-            return self.find(spelled, view, settings, known_names).map(|found| Arc::new(found.1));
+            return self.find(spelled, view, settings, knowledge).map(|found| Arc::new(found.1));
         }
         self.remembered.get_or_find(spelled, || {
-            self.find(spelled, view, settings, known_names).map(|found| Arc::new(found.1))
+            self.find(spelled, view, settings, knowledge).map(|found| Arc::new(found.1))
         })
+    }
+
+    /// The same, opened: the file that was judged, or all is found anew.
+    pub fn open(
+        &self,
+        spelled: &OsStr,
+        view: &View<'_>,
+        settings: &Settings,
+        knowledge: &Knowledge,
+    ) -> Result<(OwnedFd, Arc<Program>), NoProgram> {
+        let program = self.look_up(spelled, view, settings, knowledge)?;
+        let handle = open_executable(&program.found_at, view)?;
+        let stat = stat_of(handle.as_fd()).map_err(NoProgram::Unreadable)?;
+        if version(&stat) == program.version {
+            return Ok((handle, program));
+        }
+        let (handle, program) = self.find(spelled, view, settings, knowledge)?;
+        Ok((handle, Arc::new(program)))
     }
 
     /// Finds the program that the kernel would run for this word, and all its names. The file is
     /// opened once: what was judged is what runs.
-    pub fn find<'n>(
+    pub fn find(
         &self,
         spelled: &OsStr,
         view: &View<'_>,
         settings: &Settings,
-        known_names: impl Iterator<Item = &'n str>,
+        knowledge: &Knowledge,
     ) -> Result<(OwnedFd, Program), NoProgram> {
         let (handle, found_at) = open_program(spelled, view, settings)?;
         let stat = stat_of(handle.as_fd()).map_err(NoProgram::Unreadable)?;
@@ -130,7 +140,7 @@ impl Programs {
             let denied = self.denied.get_or_init(|| system_files(settings, settings.deny.iter()));
             (denied.get(&identity).cloned().unwrap_or_default(), true)
         } else {
-            let known = self.known.get_or_init(|| Known::gather(settings, known_names));
+            let known = self.known.get_or_init(|| Known::gather(settings, knowledge.names()));
             let mut found = known.by_identity.get(&identity).cloned().unwrap_or_default();
             let copies = self.names_by_content(known, handle.as_fd(), &stat);
             let is_known = copies.is_some();
@@ -144,8 +154,17 @@ impl Programs {
         let shebang = shebang(handle.as_fd());
         let is_script = shebang.is_some();
         let shebang = shebang.unwrap_or_default();
-        let program =
-            Program { found_at, real, names, identities, is_known, place, is_script, shebang };
+        let program = Program {
+            found_at,
+            real,
+            names,
+            identities,
+            is_known,
+            place,
+            is_script,
+            shebang,
+            version: version(&stat),
+        };
         Ok((handle, program))
     }
 
@@ -171,7 +190,7 @@ impl Programs {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
         let stat = stat_of(file.as_fd()).ok()?;
-        let key = (Identity::of(&stat), stat.st_size, stat.st_ctime, stat.st_ctime_nsec);
+        let key = version(&stat);
         let digests = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         let remembered = digests().get(&key).copied();
         if remembered.is_some() {
@@ -181,6 +200,10 @@ impl Programs {
         digests().insert(key, digest);
         Some(digest)
     }
+}
+
+fn version(stat: &Stat) -> Version {
+    (Identity::of(stat), stat.st_size, stat.st_ctime, stat.st_ctime_nsec)
 }
 
 /// What a file holds, as a hash; `None` if it cannot be read or is too large to be compared.
@@ -199,83 +222,6 @@ fn digest(file: BorrowedFd<'_>, stat: &Stat) -> Option<[u8; 32]> {
         }
     }
     Some(hasher.finalize().into())
-}
-
-impl Known {
-    fn gather<'n>(settings: &Settings, names: impl Iterator<Item = &'n str>) -> Self {
-        let listed = settings.deny.iter().chain(&settings.interpreters);
-        let names: BTreeSet<&str> =
-            names.map(|name: &str| name).chain(listed.map(String::as_str)).collect();
-        let mut known = Self::default();
-        each_system_file(settings, names.into_iter(), |path, name, stat| {
-            if let Ok(size) = u64::try_from(stat.st_size) {
-                known.by_size.entry(size).or_default().push((path, name.to_owned()));
-            }
-            known.by_identity.entry(Identity::of(stat)).or_default().push(name.to_owned());
-        });
-        known
-    }
-}
-
-fn system_files<'n>(
-    settings: &Settings,
-    names: impl Iterator<Item = &'n String>,
-) -> HashMap<Identity, Vec<String>> {
-    let mut files: HashMap<Identity, Vec<String>> = HashMap::new();
-    each_system_file(settings, names.map(String::as_str), |_, name, stat| {
-        files.entry(Identity::of(stat)).or_default().push(name.to_owned());
-    });
-    files
-}
-
-/// Calls back for each of the names that is a file of its own in a system folder.
-fn each_system_file<'n>(
-    settings: &Settings,
-    names: impl Iterator<Item = &'n str>,
-    mut found: impl FnMut(PathBuf, &str, &Stat),
-) {
-    let names: Vec<&str> = names.collect();
-    let mut seen = Vec::new();
-    for folder in settings.search_path.iter().filter(|folder| folder.is_absolute()) {
-        let Ok(stat) = rustix::fs::stat(folder) else { continue };
-        if seen.contains(&Identity::of(&stat)) {
-            continue;
-        }
-        seen.push(Identity::of(&stat));
-        let present = present_in(folder, &names);
-        for name in present.as_ref().unwrap_or(&names) {
-            let path = folder.join(name);
-            let Ok(stat) = rustix::fs::stat(&path) else { continue };
-            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                && !is_one_of_many(&path)
-            {
-                found(path, name, &stat);
-            }
-        }
-    }
-}
-
-/// Whether a name is only one of the many of a multi-call program, and not its own.
-fn is_one_of_many(path: &Path) -> bool {
-    let mut target = path.to_owned();
-    for _ in 0..HOPS_MAX {
-        let Ok(next) = std::fs::read_link(&target) else { break };
-        target = target.parent().unwrap_or(Path::new("/")).join(next);
-    }
-    let name = target.file_name().and_then(OsStr::to_str);
-    name.is_some_and(|name| MULTI_CALL.contains(&name)) && target.file_name() != path.file_name()
-}
-
-/// Those of many names that a folder has, in one reading of it; `None` where asking for each of a
-/// few is quicker, or the folder cannot be listed.
-fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
-    if names.len() <= ASKED_ONE_BY_ONE_MAX {
-        return None;
-    }
-    let entries = std::fs::read_dir(folder).ok()?.map_while(Result::ok);
-    let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
-    let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();
-    Some(names.iter().filter(|name| present.contains(**name)).copied().collect())
 }
 
 fn open_program(

@@ -1,0 +1,103 @@
+//! The well-known programs of this machine, sought once.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Stat};
+
+use super::settings::Settings;
+use super::view::Identity;
+
+/// Programs that do what the name says by which they are called: their file has no identity.
+const MULTI_CALL: [&str; 7] =
+    ["busybox", "toybox", "coreutils", "systemctl", "pgrep", "sbase-box", "uutils"];
+/// Up to this many names are asked for one by one; more are sought in the folder's list.
+const ASKED_ONE_BY_ONE_MAX: usize = 128;
+/// Links from one name to the next that are followed for their names.
+const HOPS_MAX: usize = 40;
+
+/// The well-known programs of this machine, by file and by size.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) by_identity: HashMap<Identity, Vec<String>>,
+    pub(super) by_size: HashMap<u64, Vec<(PathBuf, String)>>,
+}
+
+impl Known {
+    pub(super) fn gather<'n>(settings: &Settings, names: impl Iterator<Item = &'n str>) -> Self {
+        let listed = settings.deny.iter().chain(&settings.interpreters);
+        let names: BTreeSet<&str> =
+            names.map(|name: &str| name).chain(listed.map(String::as_str)).collect();
+        let mut known = Self::default();
+        each_system_file(settings, names.into_iter(), |path, name, stat| {
+            if let Ok(size) = u64::try_from(stat.st_size) {
+                known.by_size.entry(size).or_default().push((path, name.to_owned()));
+            }
+            known.by_identity.entry(Identity::of(stat)).or_default().push(name.to_owned());
+        });
+        known
+    }
+}
+
+/// The files of these names.
+pub(super) fn system_files<'n>(
+    settings: &Settings,
+    names: impl Iterator<Item = &'n String>,
+) -> HashMap<Identity, Vec<String>> {
+    let mut files: HashMap<Identity, Vec<String>> = HashMap::new();
+    each_system_file(settings, names.map(String::as_str), |_, name, stat| {
+        files.entry(Identity::of(stat)).or_default().push(name.to_owned());
+    });
+    files
+}
+
+/// Calls back for each of the names that is a file of its own in a system folder.
+fn each_system_file<'n>(
+    settings: &Settings,
+    names: impl Iterator<Item = &'n str>,
+    mut found: impl FnMut(PathBuf, &str, &Stat),
+) {
+    let names: Vec<&str> = names.collect();
+    let mut seen = Vec::new();
+    for folder in settings.search_path.iter().filter(|folder| folder.is_absolute()) {
+        let Ok(stat) = rustix::fs::stat(folder) else { continue };
+        if seen.contains(&Identity::of(&stat)) {
+            continue;
+        }
+        seen.push(Identity::of(&stat));
+        let present = present_in(folder, &names);
+        for name in present.as_ref().unwrap_or(&names) {
+            let path = folder.join(name);
+            let Ok(stat) = rustix::fs::stat(&path) else { continue };
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                && !is_one_of_many(&path)
+            {
+                found(path, name, &stat);
+            }
+        }
+    }
+}
+
+/// Whether a name is only one of the many of a multi-call program, and not its own.
+fn is_one_of_many(path: &Path) -> bool {
+    let mut target = path.to_owned();
+    for _ in 0..HOPS_MAX {
+        let Ok(next) = std::fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("/")).join(next);
+    }
+    let name = target.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| MULTI_CALL.contains(&name)) && target.file_name() != path.file_name()
+}
+
+/// Those of many names that a folder has, in one reading of it; `None` where asking for each of a
+/// few is quicker, or the folder cannot be listed.
+fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
+    if names.len() <= ASKED_ONE_BY_ONE_MAX {
+        return None;
+    }
+    let entries = std::fs::read_dir(folder).ok()?.map_while(Result::ok);
+    let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();
+    Some(names.iter().filter(|name| present.contains(**name)).copied().collect())
+}
