@@ -1,9 +1,11 @@
 //! Decides: findings in, one decision out. Touches nothing but its own data.
 
 pub mod decision;
+mod entry;
 mod file;
 mod load;
 mod require;
+pub mod rule;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +14,7 @@ use std::path::PathBuf;
 pub use decision::{By, Decision, Ruling};
 pub use load::{LoadError, PolicyFiles};
 pub use require::Require;
+pub use rule::Rules;
 
 use crate::confine::{Network, Toolchain};
 use crate::guarantee::{Guarantee, Kept};
@@ -43,6 +46,8 @@ pub struct Policy {
     pub network: Network,
     /// When the journal reaches the disk.
     pub durability: Durability,
+    /// What is denied, asked about and allowed by rules.
+    pub rules: Rules,
     /// Where a denied name comes from, for those that are not shipped.
     pub sources: BTreeMap<String, String>,
 }
@@ -128,6 +133,7 @@ impl Policy {
             files: FilesPolicy::default(),
             network: Network::None,
             durability: Durability::default(),
+            rules: Rules::default(),
             sources: BTreeMap::new(),
         }
     }

@@ -18,6 +18,8 @@ pub enum Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
+    /// A rule of a policy file.
+    Rule,
     /// A built-in refusal.
     Axis,
     /// Nothing refused, and the mode lets such calls run.
@@ -30,6 +32,7 @@ impl By {
     /// The name in the report.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Rule => "rule",
             Self::Axis => "axis",
             Self::Mode => "mode",
             Self::Default => "default",

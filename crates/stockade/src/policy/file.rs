@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::entry::Entry;
+
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +19,8 @@ pub(super) struct PolicyFile {
     pub(super) limits: LimitsTable,
     #[serde(default)]
     pub(super) journal: JournalTable,
+    #[serde(default)]
+    pub(super) rules: RulesTable,
 }
 
 /// A list of names; it and each of them with its place in the file.
@@ -84,3 +88,15 @@ pub(super) struct JournalTable {
     pub(super) durability: Text,
     pub(super) window: Text,
 }
+
+/// `[rules]`: each a text, or a table with examples.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RulesTable {
+    pub(super) deny: Entries,
+    pub(super) ask: Entries,
+    pub(super) allow: Entries,
+}
+
+/// Rules, each with its place in the file.
+pub(super) type Entries = Option<Vec<Spanned<Entry>>>;

@@ -8,12 +8,16 @@ use std::str::FromStr;
 use toml::Spanned;
 
 use super::file::{BoxTable, ExecTable, Names};
+use super::rule::Rule;
 use super::source::{Links, Source, plain};
-use super::{Policy, Profile};
+use super::{Decision, Policy, Profile};
 use crate::confine::{Network, Toolchain};
 use crate::journal::Durability;
 use crate::limits::parse_duration;
 use crate::tier::Tier;
+
+/// Why a rule of the project is not used.
+const UNTRUSTED: &str = "left out: a project's file can only tighten, so its rules allow nothing";
 
 /// Where policy is looked for, the most trusted last but for the project, which is not trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,6 +157,7 @@ impl Source {
             (None, Some(window), Durability::Batched { .. }) => Durability::Batched { window },
             (None, _, kept) => kept,
         };
+        policy.rules = policy.rules.and(self.rules(&file.rules)?);
         Ok(())
     }
 
@@ -212,7 +217,8 @@ impl Source {
         Ok(())
     }
 
-    /// An untrusted file: lists of refusals grow, limits shrink, and anything else is an error.
+    /// An untrusted file: lists of refusals grow, limits shrink, rules that allow are left out with
+    /// a note, and anything else is an error.
     fn tighten(&self, policy: &mut Policy) -> Result<(), LoadError> {
         let file = self.parse()?;
         let strict = |text: &Spanned<String>| text.get_ref() == "strict";
@@ -276,6 +282,11 @@ impl Source {
         }
         let asked = self.limits(&file.limits, &policy.limits)?;
         policy.limits = policy.limits.strictest(&asked);
+        let (allowing, refusing) = self
+            .rules(&file.rules)?
+            .into_iter()
+            .partition::<Vec<Rule>, _>(|rule| rule.list() == Decision::Allow);
+        policy.rules = policy.rules.and(refusing).ignoring(&allowing, UNTRUSTED);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ mod plan;
 mod policy;
 mod project;
 mod properties;
+mod rules;
 mod seed;
 mod shell_corpus;
 mod shell_judge;

@@ -1,0 +1,135 @@
+//! A rule in a policy file: its text, or a table with its text, a reason and examples.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use toml::Spanned;
+
+use super::file::{Entries, RulesTable};
+use super::rule::{Example, Examples, Rule, RuleError};
+use super::source::Source;
+use super::{Decision, LoadError};
+
+/// As it is written.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Text(String),
+    Table(Table),
+}
+
+/// The long form.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Table {
+    rule: Spanned<String>,
+    reason: Option<String>,
+    instead: Option<String>,
+    #[serde(default, rename = "match")]
+    matching: Vec<Spanned<String>>,
+    #[serde(default, rename = "not_match")]
+    not_matching: Vec<Spanned<String>>,
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Form)
+    }
+}
+
+/// Takes either form, so that a mistake in one is reported as a mistake in that one.
+struct Form;
+
+impl<'de> Visitor<'de> for Form {
+    type Value = Entry;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a rule as text, or a table with `rule`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Entry, E> {
+        Ok(Entry::Text(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
+        Table::deserialize(MapAccessDeserializer::new(map)).map(Entry::Table)
+    }
+}
+
+impl Source {
+    /// The rules of a file, in the order of the lists.
+    pub(super) fn rules(&self, table: &RulesTable) -> Result<Vec<Rule>, LoadError> {
+        let mut rules = Vec::new();
+        for (list, entries) in [
+            (Decision::Deny, &table.deny),
+            (Decision::Ask, &table.ask),
+            (Decision::Allow, &table.allow),
+        ] {
+            rules.extend(self.list(list, entries)?);
+        }
+        Ok(rules)
+    }
+
+    fn list(&self, list: Decision, entries: &Entries) -> Result<Vec<Rule>, LoadError> {
+        if entries.as_ref().is_none_or(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let file = std::path::absolute(&self.path);
+        let file = file.map_err(|source| LoadError::Read { path: self.path.clone(), source })?;
+        let base = file.parent().unwrap_or(Path::new("/"));
+        let entries = entries.iter().flatten();
+        entries.map(|entry| self.entry(list, entry, base)).collect()
+    }
+
+    fn entry(
+        &self,
+        list: Decision,
+        entry: &Spanned<Entry>,
+        base: &Path,
+    ) -> Result<Rule, LoadError> {
+        let (text, span) = match entry.get_ref() {
+            Entry::Text(text) => (text, entry.span()),
+            Entry::Table(table) => (table.rule.get_ref(), table.rule.span()),
+        };
+        let line = self.line(&span);
+        let wrong = |line: usize, message: String| LoadError::Value {
+            path: self.path.clone(),
+            line,
+            message: format!("the rule {text:?}: {message}"),
+        };
+        let refuse = |error: RuleError| wrong(line, error.to_string());
+        let mut rule = Rule::parse_in(text, list, base).map_err(refuse)?;
+        rule = rule.written_in(self.path.clone(), line);
+        // A refusal that can never refuse is a mistake; such an allowance is only useless.
+        if let (false, Some(note), true) =
+            (rule.is_effective(), rule.note(), list > Decision::Allow)
+        {
+            return Err(wrong(line, note.to_owned()));
+        }
+        if rule.needs_home() && std::env::home_dir().is_none() {
+            return Err(wrong(line, "it needs a home folder, and there is none".to_owned()));
+        }
+        let Entry::Table(table) = entry.get_ref() else { return Ok(rule) };
+        if let Some(reason) = &table.reason {
+            rule = rule.because(reason);
+        }
+        if let Some(instead) = &table.instead {
+            rule = rule.instead(instead);
+        }
+        let check = |example: Example<'_>, text: &Spanned<String>| {
+            let checked = rule.check(example);
+            checked.map_err(|error| wrong(self.line(&text.span()), error.message))
+        };
+        for text in &table.matching {
+            check(Example::Match(text.get_ref()), text)?;
+        }
+        for text in &table.not_matching {
+            check(Example::NotMatch(text.get_ref()), text)?;
+        }
+        let plain = |texts: &[Spanned<String>]| texts.iter().map(|t| t.get_ref().clone()).collect();
+        let examples =
+            Examples { matching: plain(&table.matching), not_matching: plain(&table.not_matching) };
+        rule.with_examples(examples).map_err(refuse)
+    }
+}

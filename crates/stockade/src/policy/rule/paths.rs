@@ -1,0 +1,163 @@
+//! The path rules of one list, one tree for each anchor, and how a path is held against them.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::facts::{Facts, PathFacts, Place, Reach};
+use super::path::{Anchor, PathPattern};
+use super::trie::{End, Trie};
+
+/// Path rules, and rules about any path.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Paths {
+    tries: Vec<(Anchor, Trie)>,
+    any: Option<usize>,
+}
+
+impl Paths {
+    /// Adds a pattern.
+    pub(super) fn insert(&mut self, pattern: PathPattern, rule: usize) {
+        let PathPattern { anchor, parts, itself, beneath } = pattern;
+        let end = End { rule, itself, beneath };
+        let place = self.tries.iter_mut().find(|(known, _)| *known == anchor);
+        match place {
+            Some((_, trie)) => trie.insert(parts, end),
+            None => {
+                let mut trie = Trie::default();
+                trie.insert(parts, end);
+                self.tries.push((anchor, trie));
+            }
+        }
+    }
+
+    /// Adds a rule about any path, known or not.
+    pub(super) fn insert_any(&mut self, rule: usize) {
+        self.any = Some(self.any.map_or(rule, |first| first.min(rule)));
+    }
+
+    /// The first rule that refuses a path: by its name or by where it lands.
+    pub(super) fn refusing(&self, path: &PathFacts, facts: &Facts) -> Option<usize> {
+        let named = Some(&path.named).filter(|_| path.known);
+        let real = path.real.as_ref().filter(|real| path.known && **real != path.named);
+        let found = named.into_iter().chain(real).filter_map(|text| {
+            let parts = wide_names(text, &facts.cwd.named);
+            self.find(&parts, path.reach, facts, |one, other| {
+                one.eq_ignore_ascii_case(other) || one.to_lowercase() == other
+            })
+        });
+        found.chain(self.any).min()
+    }
+
+    /// The first rule that allows a path; both its name and where it lands have to be allowed.
+    pub(super) fn allowing(&self, path: &PathFacts, facts: &Facts) -> Option<usize> {
+        let real = path.real.as_ref().filter(|_| path.known)?;
+        let allowed = |text: &Path| {
+            let names = narrow_names(text)?;
+            let found = self.find(&names, Reach::Itself, facts, |one, other| one == other);
+            found.into_iter().chain(self.any).min()
+        };
+        let by_name = allowed(&path.named)?;
+        if *real != path.named {
+            allowed(real)?;
+        }
+        Some(by_name)
+    }
+
+    fn find(
+        &self,
+        names: &[String],
+        reach: Reach,
+        facts: &Facts,
+        same: impl Fn(&str, &str) -> bool,
+    ) -> Option<usize> {
+        let mut found: Option<usize> = None;
+        for (anchor, trie) in &self.tries {
+            for folder in folders(anchor, facts) {
+                let rule = match below(&folder, names, &same) {
+                    Below::Yes(rest) if reach == Reach::Itself => trie.find(rest),
+                    // What holds for the anchor as a whole holds for all of its patterns.
+                    Below::Yes([]) | Below::Above if reach == Reach::Tree => trie.first(),
+                    Below::Yes(rest) => trie.find_in_tree(rest),
+                    Below::Above | Below::No => None,
+                };
+                found = found.into_iter().chain(rule).min();
+            }
+        }
+        found
+    }
+}
+
+/// Where a path is, seen from a folder.
+enum Below<'n> {
+    /// In it or it itself: the names behind it.
+    Yes(&'n [String]),
+    /// The folder is somewhere in the path's own tree.
+    Above,
+    /// Elsewhere.
+    No,
+}
+
+fn below<'n>(folder: &Path, names: &'n [String], same: impl Fn(&str, &str) -> bool) -> Below<'n> {
+    let mut rest = names;
+    for component in folder.components() {
+        let Component::Normal(name) = component else { continue };
+        match rest.split_first() {
+            None => return Below::Above,
+            Some((first, behind)) if same(&name.to_string_lossy(), first) => rest = behind,
+            Some(_) => return Below::No,
+        }
+    }
+    Below::Yes(rest)
+}
+
+/// The folder of an anchor by name, and where it really is.
+fn folders(anchor: &Anchor, facts: &Facts) -> Vec<PathBuf> {
+    let above = |place: &Place, up: usize| {
+        let folder = |path: &Path| path.ancestors().nth(up).unwrap_or(Path::new("/")).to_owned();
+        both(folder(&place.named), folder(&place.real))
+    };
+    match anchor {
+        Anchor::Root => vec![PathBuf::from("/")],
+        Anchor::Cwd(up) => above(&facts.cwd, *up),
+        Anchor::Home(up) => facts.home.iter().flat_map(|home| above(home, *up)).collect(),
+        Anchor::Source(folder) => {
+            let mut folders = vec![folder.clone()];
+            for place in std::iter::once(&facts.cwd).chain(&facts.home) {
+                if let Ok(rest) = folder.strip_prefix(&place.named)
+                    && place.named != place.real
+                {
+                    folders.push(place.real.join(rest));
+                }
+            }
+            folders
+        }
+    }
+}
+
+fn both(named: PathBuf, real: PathBuf) -> Vec<PathBuf> {
+    if named == real { vec![named] } else { vec![named, real] }
+}
+
+/// The names of a path in small letters; `..` goes up, and a relative path starts at `cwd`.
+fn wide_names(path: &Path, cwd: &Path) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let start = if path.is_absolute() { Path::new("/") } else { cwd };
+    for component in start.components().chain(path.components()) {
+        match component {
+            Component::Normal(name) => names.push(name.to_string_lossy().to_lowercase()),
+            Component::ParentDir => drop(names.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    names
+}
+
+/// The names of a path that is absolute and goes nowhere up.
+fn narrow_names(path: &Path) -> Option<Vec<String>> {
+    let name = |component| match component {
+        Component::Normal(name) => Some(Some(name.to_string_lossy().into_owned())),
+        Component::RootDir | Component::CurDir => Some(None),
+        Component::ParentDir | Component::Prefix(_) => None,
+    };
+    let names: Option<Vec<Option<String>>> = path.components().map(name).collect();
+    names.filter(|_| path.is_absolute()).map(|names| names.into_iter().flatten().collect())
+}

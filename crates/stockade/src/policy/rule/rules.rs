@@ -1,0 +1,177 @@
+//! All rules of a policy, compiled once: deny, then ask, then allow, and the first list that
+//! matches decides.
+
+use std::sync::Arc;
+
+use super::cover::Cover;
+use super::facts::Facts;
+use super::list::{Hit, List};
+use super::{Rule, Source};
+use crate::policy::{By, Decision, Ruling};
+
+/// The rules of a policy. Two are equal if the same rules are written in them.
+#[derive(Clone, Default)]
+pub struct Rules {
+    all: Vec<Rule>,
+    notes: Vec<Note>,
+    /// None where there are no rules.
+    lists: Option<Arc<Lists>>,
+}
+
+/// What a person should know about a rule that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The rule as it is written.
+    pub rule: String,
+    /// Where.
+    pub source: Option<Source>,
+    /// What about it.
+    pub message: String,
+    /// Whether it is not among the rules at all.
+    pub left_out: bool,
+}
+
+/// The rule that decided about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// What it decides: the name of its list.
+    pub decision: Decision,
+    /// The rule as it is written.
+    pub rule: String,
+    /// Where it is written, as `file:line`.
+    pub source: Option<String>,
+    /// Why it is there.
+    pub reason: Option<String>,
+    /// What would be accepted.
+    pub instead: Option<String>,
+    /// What of the call it matched; for an allowed call, the first part that needed a rule.
+    pub part: Part,
+}
+
+/// A part of a call.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The tool itself.
+    Tool,
+    /// A field of the input.
+    Parameter(String),
+    /// One of [`Facts::commands`].
+    Command(usize),
+    /// One of [`Facts::reads`].
+    Read(usize),
+    /// One of [`Facts::writes`].
+    Write(usize),
+    /// One of [`Facts::hosts`].
+    Host(usize),
+}
+
+struct Lists {
+    deny: List,
+    ask: List,
+    allow: List,
+}
+
+impl Rules {
+    /// Sorts rules by what they are about. Their order changes which of several is named, and
+    /// never what is decided.
+    pub fn compile(rules: Vec<Rule>) -> Self {
+        let note = |rule: &Rule| {
+            Some(Note {
+                rule: rule.text().to_owned(),
+                source: rule.source().cloned(),
+                message: rule.note()?.to_owned(),
+                left_out: false,
+            })
+        };
+        let notes = rules.iter().filter_map(note).collect();
+        let [deny, ask, allow] = [Decision::Deny, Decision::Ask, Decision::Allow]
+            .map(|decision| List::of(decision, &rules));
+        let lists = (!rules.is_empty()).then(|| Arc::new(Lists { deny, ask, allow }));
+        Self { all: rules, notes, lists }
+    }
+
+    /// These rules and more of them.
+    #[must_use]
+    pub fn and(&self, more: Vec<Rule>) -> Self {
+        if more.is_empty() {
+            return self.clone();
+        }
+        let left_out = self.notes.iter().filter(|note| note.left_out).cloned();
+        let mut all = Self::compile(self.all.iter().cloned().chain(more).collect());
+        all.notes.extend(left_out);
+        all
+    }
+
+    /// The same rules, with a note on others that were read and are not used.
+    #[must_use]
+    pub fn ignoring(mut self, ignored: &[Rule], why: &str) -> Self {
+        self.notes.extend(ignored.iter().map(|rule| Note {
+            rule: rule.text().to_owned(),
+            source: rule.source().cloned(),
+            message: why.to_owned(),
+            left_out: true,
+        }));
+        self
+    }
+
+    /// What the rules say about a call, or nothing if none says anything.
+    pub fn decide(&self, facts: &Facts) -> Option<Match> {
+        let lists = self.lists.as_deref()?;
+        let refused = lists.deny.refusing(facts).or_else(|| lists.ask.refusing(facts));
+        let hit = refused.or_else(|| {
+            Cover { allow: &lists.allow, refuse: [&lists.deny, &lists.ask], facts }.of_call()
+        });
+        hit.and_then(|hit| self.found(hit))
+    }
+
+    fn found(&self, (at, part): Hit) -> Option<Match> {
+        let rule = self.all.get(at)?;
+        Some(Match {
+            decision: rule.list,
+            rule: rule.text.clone(),
+            source: rule.source.as_ref().map(ToString::to_string),
+            reason: rule.reason.clone(),
+            instead: rule.instead.clone(),
+            part,
+        })
+    }
+
+    /// The rules in the order in which they were read.
+    pub fn all(&self) -> &[Rule] {
+        &self.all
+    }
+
+    /// What a person should know about them.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}
+
+impl From<Match> for Ruling {
+    fn from(found: Match) -> Self {
+        let reason = found.reason.unwrap_or_else(|| format!("the rule {}", found.rule));
+        Self {
+            decision: found.decision,
+            by: By::Rule,
+            rule: Some(found.rule),
+            source: found.source,
+            reason: Some(reason).filter(|_| found.decision != Decision::Allow),
+            instead: found.instead,
+            argument: None,
+        }
+    }
+}
+
+impl PartialEq for Rules {
+    fn eq(&self, other: &Self) -> bool {
+        self.all == other.all
+    }
+}
+
+impl Eq for Rules {}
+
+impl std::fmt::Debug for Rules {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_list().entries(&self.all).finish()
+    }
+}

@@ -1,0 +1,169 @@
+//! One segment of a path in gitignore's form: `*`, `?`, `[…]`, and `\` before what is meant as it is.
+
+/// A segment that is not plain text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Segment {
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Item {
+    Letter(char),
+    One,
+    Any,
+    Class { negated: bool, ranges: Vec<(char, char)> },
+}
+
+/// What a segment of a pattern is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// Text alone, with its backslashes taken off.
+    Plain(String),
+    /// Anything else.
+    Wild(Segment),
+}
+
+impl Segment {
+    /// Reads one segment. A class without an end is plain text, as in gitignore's matcher nothing
+    /// else could be meant.
+    pub(super) fn parse(text: &str) -> Parsed {
+        let mut items = Vec::new();
+        let mut letters = text.chars();
+        while let Some(letter) = letters.next() {
+            items.push(match letter {
+                '\\' => Item::Letter(letters.next().unwrap_or('\\')),
+                '?' => Item::One,
+                '*' if items.last() == Some(&Item::Any) => continue,
+                '*' => Item::Any,
+                '[' => match class(letters.as_str()) {
+                    Some((item, rest)) => {
+                        letters = rest.chars();
+                        item
+                    }
+                    None => Item::Letter('['),
+                },
+                _ => Item::Letter(letter),
+            });
+        }
+        let plain: Option<String> = items.iter().map(Item::letter).collect();
+        plain.map_or(Parsed::Wild(Self { items }), Parsed::Plain)
+    }
+
+    /// The text that every match begins with.
+    pub(super) fn prefix(&self) -> String {
+        self.items.iter().map_while(Item::letter).collect()
+    }
+
+    /// The text that every match ends with, from its last letter on.
+    pub(super) fn reversed_suffix(&self) -> String {
+        self.items.iter().rev().map_while(Item::letter).collect()
+    }
+
+    /// Whether a name matches. One point to come back to, so the time is bounded by the product
+    /// of the lengths.
+    pub(super) fn matches(&self, name: &str) -> bool {
+        let letters: Vec<char> = name.chars().collect();
+        let (mut at, mut read) = (0_usize, 0_usize);
+        let mut star: Option<(usize, usize)> = None;
+        while let Some(&letter) = letters.get(read) {
+            match self.items.get(at) {
+                Some(Item::Any) => {
+                    star = Some((at, read));
+                    at = at.saturating_add(1);
+                }
+                Some(item) if item.takes(letter) => {
+                    at = at.saturating_add(1);
+                    read = read.saturating_add(1);
+                }
+                _ => match star {
+                    Some((star_at, star_read)) => {
+                        at = star_at.saturating_add(1);
+                        read = star_read.saturating_add(1);
+                        star = Some((star_at, read));
+                    }
+                    None => return false,
+                },
+            }
+        }
+        self.items.get(at..).is_none_or(|rest| rest.iter().all(|item| *item == Item::Any))
+    }
+}
+
+impl Item {
+    fn letter(&self) -> Option<char> {
+        match self {
+            Self::Letter(letter) => Some(*letter),
+            Self::One | Self::Any | Self::Class { .. } => None,
+        }
+    }
+
+    fn takes(&self, letter: char) -> bool {
+        match self {
+            Self::Letter(wanted) => *wanted == letter,
+            Self::One => true,
+            Self::Any => false,
+            Self::Class { negated, ranges } => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&letter)) != *negated
+            }
+        }
+    }
+}
+
+/// Reads a class behind its `[`, and says what is left behind its `]`.
+fn class(text: &str) -> Option<(Item, &str)> {
+    let (negated, text) = match text.strip_prefix(['!', '^']) {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let mut ranges = Vec::new();
+    let mut letters = text.chars();
+    loop {
+        let from = match letters.next()? {
+            ']' if !ranges.is_empty() => break,
+            '\\' => letters.next()?,
+            letter => letter,
+        };
+        let mut ahead = letters.clone();
+        let to = match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(to)) if to != ']' => {
+                letters = ahead;
+                to
+            }
+            _ => from,
+        };
+        ranges.push((from, to));
+    }
+    Some((Item::Class { negated, ranges }, letters.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parsed, Segment};
+
+    #[test]
+    fn a_segment_matches_as_in_gitignore() {
+        for (pattern, name, expected) in [
+            ("*.rs", "main.rs", true),
+            ("*.rs", ".rs", true),
+            ("*.rs", "main.rsx", false),
+            ("?.c", "a.c", true),
+            ("?.c", "ab.c", false),
+            ("[a-c]x", "bx", true),
+            ("[!a-c]x", "bx", false),
+            ("[^a-c]x", "dx", true),
+            ("[]x]", "]", true),
+            ("a[", "a[", true),
+            (r"\*", "*", true),
+            (r"\*", "x", false),
+            ("a**b", "axxb", true),
+            ("{a,b}", "a", false),
+            ("[a-]", "-", true),
+        ] {
+            let found = match Segment::parse(pattern) {
+                Parsed::Plain(text) => text == name,
+                Parsed::Wild(segment) => segment.matches(name),
+            };
+            assert_eq!(found, expected, "{pattern} {name}");
+        }
+    }
+}

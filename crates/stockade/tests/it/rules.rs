@@ -1,0 +1,7 @@
+//! Rules: the tables in `cases/rules/`, what holds for any of them, and what they cost.
+
+mod call;
+mod cost;
+mod files;
+mod properties;
+mod table;
