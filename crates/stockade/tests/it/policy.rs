@@ -67,6 +67,7 @@ fn the_starter_file_loads_with_its_comments_taken_off() {
     assert!(policy.settings.deny.contains("kubectl") && policy.settings.deny.contains("rm"));
     assert!(policy.settings.interpreters.contains("julia"));
     assert_eq!(policy.limits.wall, Duration::from_secs(60));
+    assert_eq!((policy.rules.all().len(), policy.rules.notes()), (4, [].as_slice()));
     let policy = trusted(&uncommented(own)).unwrap();
     assert_eq!(policy.settings.only, Some(["echo", "date"].map(str::to_owned).into()));
     assert!(policy.settings.folders.iter().any(|folder| folder.ends_with(".cargo/bin")));

@@ -1,7 +1,7 @@
 //! The command rules of one list, found by what a command line begins with.
 
 use super::facts::{AssignmentFacts, CommandFacts};
-use super::line::{LinePattern, known_line, narrow_line, wide_lines};
+use super::line::{BETWEEN, LinePattern, known_beginnings, narrow_line, wide_lines};
 use super::prefixes::Prefixes;
 use super::tool::Shell;
 
@@ -94,14 +94,14 @@ impl Commands {
 
     /// Whether a rule would refuse the command if words that are not known were what it names.
     pub(super) fn could_refuse(&self, command: &CommandFacts, shell: Shell) -> bool {
-        if command.words.iter().all(|word| word.known) {
-            return false;
-        }
-        let known = cased(known_line(command), shell);
-        let more: Vec<u8> = known.iter().copied().chain([0]).collect();
-        self.of(shell).iter().any(|rules| {
-            let mut all = rules.beginning(&known).chain(rules.continuing(&more));
-            all.any(|(pattern, _)| pattern.could_match(&known))
+        let lists = self.of(shell);
+        known_beginnings(command).into_iter().any(|line| {
+            let known = cased(line, shell);
+            let more: Vec<u8> = known.iter().copied().chain([BETWEEN]).collect();
+            lists.iter().any(|rules| {
+                let mut all = rules.beginning(&known).chain(rules.continuing(&more));
+                all.any(|(pattern, _)| pattern.could_match(&known))
+            })
         })
     }
 

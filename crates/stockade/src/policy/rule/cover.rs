@@ -68,15 +68,26 @@ impl Cover<'_> {
             let ground = command.and_then(|at| grounds.get(at));
             matches!(ground, Some(Grounds::Rule(_)))
         };
-        let needs_rule = |path: &PathFacts| !path.free && !by_command(path.command);
-        for (at, path) in reads.iter().enumerate().filter(|(_, path)| needs_rule(path)) {
+        // What is not known might be what a rule refuses, whatever command names it.
+        let refused = |could: fn(&List) -> bool| self.refuse.iter().any(|list| could(list));
+        let [read, write, host] = [
+            refused(|list| list.reads.could_refuse()),
+            refused(|list| list.writes.could_refuse()),
+            refused(|list| list.hosts.could_refuse()),
+        ];
+        let covered = |path: &PathFacts, could_be_refused: bool| {
+            path.free || (by_command(path.command) && (path.known || !could_be_refused))
+        };
+        for (at, path) in reads.iter().enumerate().filter(|(_, path)| !covered(path, read)) {
             need(self.allow.reads.allowing(path, self.facts)?, Part::Read(at));
         }
-        for (at, path) in writes.iter().enumerate().filter(|(_, path)| needs_rule(path)) {
+        for (at, path) in writes.iter().enumerate().filter(|(_, path)| !covered(path, write)) {
             need(self.allow.writes.allowing(path, self.facts)?, Part::Write(at));
         }
-        for (at, host) in hosts.iter().enumerate().filter(|(_, host)| !by_command(host.command)) {
-            need(self.allow.hosts.allowing(host)?, Part::Host(at));
+        for (at, facts) in hosts.iter().enumerate() {
+            if !by_command(facts.command) || (!facts.known && host) {
+                need(self.allow.hosts.allowing(facts)?, Part::Host(at));
+            }
         }
         first
     }

@@ -26,7 +26,8 @@ pub struct Facts {
     /// The folder that rules without an anchor are relative to: the session's, whatever `cd` a
     /// line begins with.
     pub cwd: Place,
-    /// The home folder of the person, for rules that begin with `~/`.
+    /// The home folder of the person, for paths of rules that begin with `~/`: without it they match
+    /// nothing.
     pub home: Option<Place>,
 }
 
@@ -139,7 +140,8 @@ pub struct AssignmentFacts {
 pub struct WrapperFacts {
     /// The plain name: `timeout`, `xargs`, `bash`.
     pub name: String,
-    /// The wrapper's own command, by its place in [`Facts::commands`].
+    /// The wrapper's own command, by its place in [`Facts::commands`]; it stands before those that
+    /// it starts.
     pub command: usize,
 }
 

@@ -62,6 +62,11 @@ impl Hosts {
         if host.known { self.trie.find(&names) } else { None }
     }
 
+    /// Whether some host would be refused, if it were what is not known.
+    pub(super) fn could_refuse(&self) -> bool {
+        self.trie.first().is_some()
+    }
+
     /// The first rule that allows a host. A name with bytes that no host has is nobody's: what a
     /// resolver makes of it is not what is compared here.
     pub(super) fn allowing(&self, host: &HostFacts) -> Option<usize> {

@@ -150,7 +150,7 @@ pub(super) fn narrow_line(command: &CommandFacts) -> Option<Vec<u8>> {
     if command.dynamic || command.words.iter().any(odd) {
         return None;
     }
-    let known = known_line(command);
+    let known = known_line(&command.words);
     if command.words.first().is_some_and(|word| !word.known) {
         return None;
     }
@@ -161,10 +161,19 @@ pub(super) fn narrow_line(command: &CommandFacts) -> Option<Vec<u8>> {
     Some(line)
 }
 
+/// What is known of a command before the first word that is not, in all of its spellings; nothing
+/// if all of it is known.
+pub(super) fn known_beginnings(command: &CommandFacts) -> Vec<Vec<u8>> {
+    let spellings = std::iter::once(&command.words).chain(&command.spellings);
+    let open = spellings.filter(|words| words.iter().any(|word| !word.known));
+    let lines = open.map(|words| known_line(words));
+    lines.flat_map(|line| by_name(&line).into_iter().chain([line])).collect()
+}
+
 /// The words before the first that is not known.
-pub(super) fn known_line(command: &CommandFacts) -> Vec<u8> {
-    let count = command.words.iter().take_while(|word| word.known).count();
-    joined(command.words.get(..count).unwrap_or_default())
+fn known_line(words: &[WordFacts]) -> Vec<u8> {
+    let count = words.iter().take_while(|word| word.known).count();
+    joined(words.get(..count).unwrap_or_default())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,25 +34,43 @@ impl Paths {
         self.any = Some(self.any.map_or(rule, |first| first.min(rule)));
     }
 
-    /// The first rule that refuses a path: by its name or by where it lands.
+    /// The first rule that refuses a path: by its name or by where it lands, and, if it is taken
+    /// with all that is in it, by that.
     pub(super) fn refusing(&self, path: &PathFacts, facts: &Facts) -> Option<usize> {
+        let same =
+            |one: &str, other: &str| one.eq_ignore_ascii_case(other) || one.to_lowercase() == other;
+        let search = |trie: &Trie, place: Below<'_>| match (place, path.reach) {
+            (Below::Yes(rest), Reach::Itself) => trie.find(rest),
+            // What holds for the anchor as a whole holds for all of its patterns.
+            (Below::Yes([]) | Below::Above, Reach::Tree) => trie.first(),
+            (Below::Yes(rest), Reach::Tree) => trie.find_in_tree(rest),
+            (Below::Above, Reach::Itself) | (Below::No, _) => None,
+        };
         let named = Some(&path.named).filter(|_| path.known);
         let real = path.real.as_ref().filter(|real| path.known && **real != path.named);
-        let found = named.into_iter().chain(real).filter_map(|text| {
-            let parts = wide_names(text, &facts.cwd.named);
-            self.find(&parts, path.reach, facts, |one, other| {
-                one.eq_ignore_ascii_case(other) || one.to_lowercase() == other
-            })
-        });
+        let found = named
+            .into_iter()
+            .chain(real)
+            .filter_map(|text| self.find(&wide_names(text, &facts.cwd.named), facts, same, search));
         found.chain(self.any).min()
     }
 
-    /// The first rule that allows a path; both its name and where it lands have to be allowed.
+    /// Whether some path would be refused, if it were what is not known.
+    pub(super) fn could_refuse(&self) -> bool {
+        !self.tries.is_empty()
+    }
+
+    /// The first rule that allows a path; both its name and where it lands have to be allowed,
+    /// with all that is in it if that is meant.
     pub(super) fn allowing(&self, path: &PathFacts, facts: &Facts) -> Option<usize> {
         let real = path.real.as_ref().filter(|_| path.known)?;
+        let search = |trie: &Trie, place: Below<'_>| match (place, path.reach) {
+            (Below::Yes(rest), Reach::Itself) => trie.find(rest),
+            (Below::Yes(rest), Reach::Tree) => trie.find_whole(rest),
+            (Below::Above | Below::No, _) => None,
+        };
         let allowed = |text: &Path| {
-            let names = narrow_names(text)?;
-            let found = self.find(&names, Reach::Itself, facts, |one, other| one == other);
+            let found = self.find(&narrow_names(text)?, facts, |one, other| one == other, search);
             found.into_iter().chain(self.any).min()
         };
         let by_name = allowed(&path.named)?;
@@ -65,24 +83,15 @@ impl Paths {
     fn find(
         &self,
         names: &[String],
-        reach: Reach,
         facts: &Facts,
         same: impl Fn(&str, &str) -> bool,
+        search: impl Fn(&Trie, Below<'_>) -> Option<usize>,
     ) -> Option<usize> {
-        let mut found: Option<usize> = None;
-        for (anchor, trie) in &self.tries {
-            for folder in folders(anchor, facts) {
-                let rule = match below(&folder, names, &same) {
-                    Below::Yes(rest) if reach == Reach::Itself => trie.find(rest),
-                    // What holds for the anchor as a whole holds for all of its patterns.
-                    Below::Yes([]) | Below::Above if reach == Reach::Tree => trie.first(),
-                    Below::Yes(rest) => trie.find_in_tree(rest),
-                    Below::Above | Below::No => None,
-                };
-                found = found.into_iter().chain(rule).min();
-            }
-        }
-        found
+        let of_anchor = |(anchor, trie): &(Anchor, Trie)| {
+            let folders = folders(anchor, facts).into_iter();
+            folders.filter_map(|folder| search(trie, below(&folder, names, &same))).min()
+        };
+        self.tries.iter().filter_map(of_anchor).min()
     }
 }
 

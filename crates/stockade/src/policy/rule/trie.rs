@@ -99,6 +99,10 @@ impl Node {
         }
     }
 
+    fn first_end(&self, fits: impl Fn(&End) -> bool) -> Option<usize> {
+        self.ends.iter().filter(|end| fits(end)).map(|end| end.rule).min()
+    }
+
     /// The nodes that a segment leads to from here.
     fn follow(&self, name: &str, mut found: impl FnMut(usize)) {
         self.names.get(name).copied().into_iter().for_each(&mut found);
@@ -145,13 +149,22 @@ impl Trie {
 
     /// The first rule whose pattern means this.
     pub(super) fn find<S: AsRef<str>>(&self, names: &[S]) -> Option<usize> {
-        self.walk(names, |_| None)
+        self.walk(names, |node| node.first_end(|end| end.itself))
+    }
+
+    /// The first rule whose pattern means this and all that is beneath it.
+    pub(super) fn find_whole<S: AsRef<str>>(&self, names: &[S]) -> Option<usize> {
+        self.walk(names, |node| node.first_end(|end| end.itself && end.beneath))
     }
 
     /// The first rule whose pattern means this or something beneath it. A pattern that may match
     /// at any depth is not looked for there: nobody has said that there is such a thing.
     pub(super) fn find_in_tree<S: AsRef<str>>(&self, names: &[S]) -> Option<usize> {
-        self.walk(names, |node| if node.is_deep { None } else { node.first_beneath })
+        self.walk(names, |node| {
+            let itself = node.first_end(|end| end.itself);
+            let beneath = node.first_beneath.filter(|_| !node.is_deep);
+            itself.into_iter().chain(beneath).min()
+        })
     }
 
     /// The first rule of all.
@@ -182,7 +195,6 @@ impl Trie {
             next.clear();
         }
         for node in here.iter().filter_map(|at| self.nodes.get(*at)) {
-            node.ends.iter().filter(|end| end.itself).for_each(|end| keep(end.rule));
             at_the_end(node).into_iter().for_each(&mut keep);
         }
         found
