@@ -21,7 +21,7 @@ pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding
             findings.push(finding(hazard, command));
         }
     }
-    if findings.is_empty() && command.readings.is_empty() {
+    if findings.is_empty() && !command.readings.iter().any(|reading| reading.judged) {
         findings.extend(unknown_interpreter(command, settings));
     }
     findings

@@ -138,7 +138,10 @@ impl Interpreter {
     fn judge_script(&self, call: &Call<'_, '_>, part: &Part<'_>, found: &mut Vec<Hazard>) {
         let script = part.seen.operands.first();
         match script.and_then(|&word| Some((word, call.words.get(word)?.bytes()))) {
-            None => self.report(call, found, HazardKind::StdinCode, 0, NO_SCRIPT),
+            None => {
+                let word = part.seen.dash.unwrap_or(0);
+                self.report(call, found, HazardKind::StdinCode, word, NO_SCRIPT);
+            }
             Some((word, name)) if is_stdin(name) => {
                 self.report(call, found, HazardKind::StdinCode, word, FROM_STDIN);
             }

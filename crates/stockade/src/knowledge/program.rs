@@ -121,7 +121,7 @@ impl Program {
 
     /// Reads a command of this program; the first word is the program itself.
     pub(super) fn read<'a>(&self, variables: &Variables, given: &[Word<'a>]) -> Reading<'a> {
-        let mut reading = Reading::default();
+        let mut reading = Reading { judged: self.is_judged(), ..Reading::default() };
         let mut words = Cow::Borrowed(given);
         for depth in 0..=SPLITS_MAX {
             let call = Call::new(self, &words);
@@ -143,6 +143,10 @@ impl Program {
         reading.text.sort_unstable();
         reading.text.dedup();
         reading
+    }
+
+    fn is_judged(&self) -> bool {
+        !self.rules.is_empty() || self.interpreter.is_some() || !self.wrappers.is_empty()
     }
 
     /// Reads the words as they are; returns the words to read instead where an option holds more.

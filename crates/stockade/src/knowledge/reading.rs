@@ -80,6 +80,9 @@ pub struct Reading<'a> {
     pub effects: Vec<Effect>,
     /// Whether the words show that nothing is changed.
     pub nature: Nature,
+    /// Whether anything is known of what is dangerous in the words of the program; if not, no
+    /// hazard means nothing.
+    pub judged: bool,
 }
 
 impl Reading<'_> {

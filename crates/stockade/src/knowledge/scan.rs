@@ -12,6 +12,8 @@ pub(super) struct Seen<'s> {
     pub(super) operands: Vec<usize>,
     /// The first option of which it is not known whether it takes the next word.
     pub(super) doubt: Option<usize>,
+    /// A `-` that ended the options.
+    pub(super) dash: Option<usize>,
     /// A word that no program would be given in earnest.
     pub(super) absurd: Option<usize>,
 }
@@ -103,6 +105,7 @@ pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) ->
         let ends = bytes == b"--" || (bytes == b"-" && grammar.dash_ends);
         if !scanner.ended && ends && !doubtful {
             scanner.ended = true;
+            scanner.seen.dash = (bytes == b"-").then_some(at);
         } else if scanner.ended || !scanner.option(at, bytes, &mut doubted) {
             scanner.seen.operands.push(at);
             // The same holds for a first operand: options may still follow.
