@@ -2,6 +2,7 @@
 
 mod complaint;
 mod examine;
+mod facts;
 mod line;
 mod permit;
 mod toolchain;

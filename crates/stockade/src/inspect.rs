@@ -9,12 +9,14 @@ mod known;
 mod line;
 mod name;
 mod path;
+pub(crate) mod pattern;
 mod program;
 mod remembered;
 mod settings;
 mod shebang;
 mod structure;
 mod view;
+mod walk;
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

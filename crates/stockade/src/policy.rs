@@ -158,6 +158,7 @@ impl Policy {
             reason: Some(finding.text.clone()),
             instead: finding.instead.clone(),
             argument: finding.argument,
+            span: finding.span,
         };
         match (refusal, question) {
             (Some(finding), _) => by_finding(finding, Decision::Deny),
@@ -170,6 +171,7 @@ impl Policy {
                 reason: None,
                 instead: None,
                 argument: None,
+                span: None,
             },
         }
     }

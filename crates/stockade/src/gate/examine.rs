@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::{Cleared, complaint, toolchain};
+use super::{Cleared, complaint, facts, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
@@ -91,8 +91,10 @@ impl Examiner {
             Err(finding) => return self.unprepared(call, *finding),
         };
         let Inspection { mut commands, findings } = self.inspect(call, &argv, origin, &view);
-        let mut ruling = self.policy.decide(&findings, self.policy.profile);
-        let listed = commands.iter().map(Found::of).collect();
+        let listed: Vec<Found> =
+            commands.iter().map(|command| Found::of(command, view.cwd_path())).collect();
+        let ruling = self.policy.decide(&findings, self.policy.profile);
+        let mut ruling = self.by_rules(ruling, call, &listed, &view);
         let program = if commands.is_empty() {
             None
         } else {
@@ -160,6 +162,29 @@ impl Examiner {
             Tool::Exec(_) | Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Input::Nothing,
         };
         self.inspector().inspect(Word::list(argv.words()), origin, input, view)
+    }
+
+    /// The ruling with what the rules say: a refusal of either holds, and a rule that allows lifts
+    /// nothing.
+    pub(super) fn by_rules(
+        &self,
+        ruling: Ruling,
+        call: &ToolCall,
+        commands: &[Found],
+        view: &View<'_>,
+    ) -> Ruling {
+        if self.policy.rules.all().is_empty() {
+            return ruling;
+        }
+        let home = std::env::home_dir();
+        let shown = facts::Shown::new(call.tool.name(), commands, view, home.as_deref());
+        match self.policy.rules.decide(&shown.facts) {
+            Some(found) if found.decision >= ruling.decision => {
+                let span = shown.span(&found.part);
+                Ruling { span, ..Ruling::from(found) }
+            }
+            Some(_) | None => ruling,
+        }
     }
 
     /// What calls are held against.

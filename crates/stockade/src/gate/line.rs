@@ -26,6 +26,7 @@ impl Examiner {
             inspector.inspect_line(text, &self.setting(), &view);
         let policy = self.policy();
         let ruling = policy.decide(&findings, policy.shell_profile);
+        let ruling = self.by_rules(ruling, call, &commands, &view);
         let words = [SHELL, "-c", text].map(OsString::from).to_vec();
         let cleared = if ruling.decision == Decision::Allow {
             match Argv::parse(words.clone()) {

@@ -79,6 +79,20 @@ impl<'a> Command<'a> {
         self.words.first().map_or(OsStr::new(""), |word| &word.text)
     }
 
+    /// The names by which it is judged, but for the written one.
+    pub(super) fn other_names(&self) -> Vec<String> {
+        let spelled = Path::new(self.spelled()).file_name().unwrap_or_default();
+        self.names.iter().filter(|name| spelled != name.as_str()).cloned().collect()
+    }
+
+    /// Where its subcommand stands, if options stand before it.
+    pub(super) fn subcommand(&self) -> Option<usize> {
+        let name = self.readings.iter().find_map(|reading| reading.subcommand.as_deref())?;
+        let name = name.split(' ').next().unwrap_or(name);
+        let at = self.words.iter().skip(1).position(|word| *word.text == *name)?;
+        Some(at.saturating_add(1)).filter(|at| *at > 1)
+    }
+
     /// The argument of the call that names the program.
     pub fn argument(&self) -> usize {
         self.words.first().map_or(0, |word| word.argument)

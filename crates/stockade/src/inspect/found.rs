@@ -20,6 +20,12 @@ pub struct Found {
     pub dynamic: bool,
     /// Where it stands in a shell line.
     pub span: Option<Span>,
+    /// The names by which it is judged besides the written one: through links, by identity.
+    pub names: Vec<String>,
+    /// The subcommand, where the program has them and it is not the second word.
+    pub subcommand: Option<usize>,
+    /// The command that starts it, by its place in the list.
+    pub wrapper: Option<usize>,
     /// What starts it, where that is not the call itself: `$(…)`, `xargs`, `function f`.
     pub via: Vec<String>,
     /// The variables that are set for it alone, with their values where those are known.
@@ -51,9 +57,16 @@ pub struct Target {
     pub span: Option<Span>,
 }
 
+impl Target {
+    /// Whether it may be anything.
+    pub fn is_open(&self) -> bool {
+        !self.known && self.field.as_ref().is_none_or(|field| !field.is_pattern())
+    }
+}
+
 impl Found {
-    /// A command of an argument vector, all of whose words are known.
-    pub fn of(command: &Command<'_>) -> Self {
+    /// A command of an argument vector, all of whose words are known, in this folder.
+    pub fn of(command: &Command<'_>, folder: &Path) -> Self {
         let effects = command.readings.iter().flat_map(|reading| &reading.effects);
         let mut targets: Vec<Target> = Vec::new();
         for effect in effects {
@@ -68,9 +81,12 @@ impl Found {
             known: command.words.iter().map(Word::is_known).collect(),
             dynamic: command.start == Start::Open,
             span: None,
+            names: command.other_names(),
+            subcommand: command.subcommand(),
+            wrapper: None,
             via: Vec::new(),
             environment: Vec::new(),
-            folders: Vec::new(),
+            folders: vec![folder.to_owned()],
             entered: Vec::new(),
             targets,
             nature: Nature::Unknown,

@@ -13,7 +13,7 @@ mod simple;
 mod target;
 mod word;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -64,6 +64,7 @@ impl Inspector<'_> {
             found: Vec::new(),
             findings: Vec::new(),
             seen: HashSet::new(),
+            places: HashMap::new(),
             calling: Vec::new(),
             depth: 0,
             is_remote: false,
@@ -94,8 +95,10 @@ struct Walker<'w> {
     via: Vec<String>,
     found: Vec<Found>,
     findings: Vec<Finding>,
-    /// Commands and findings that are there already: loops are gone through several times.
-    seen: HashSet<Seen>,
+    /// Findings that are there already: loops are gone through several times.
+    seen: HashSet<(&'static str, Option<Span>, String)>,
+    /// Where the commands that were found are, by all that tells them apart.
+    places: HashMap<String, usize>,
     /// The functions that are being called.
     calling: Vec<String>,
     depth: usize,
@@ -118,12 +121,6 @@ impl<'w> Deref for Seeing<'w> {
             Self::Made(view) => view,
         }
     }
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum Seen {
-    Command(String),
-    Finding(&'static str, Option<Span>, String),
 }
 
 /// What a statement reads.
@@ -195,7 +192,7 @@ impl<'w> Walker<'w> {
         span: Span,
     ) {
         let span = Some(self.source.place(span));
-        if self.seen.insert(Seen::Finding(rule, span, text.clone())) {
+        if self.seen.insert((rule, span, text.clone())) {
             self.findings.push(Finding {
                 axis,
                 rule,

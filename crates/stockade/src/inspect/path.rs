@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use super::command::Command;
 use super::finding::{Axis, Finding, Weight};
 use super::settings::Settings;
-use super::view::{Landing, NOT_FOLLOWED, View};
+use super::view::{Landing, View};
+use super::walk::NOT_FOLLOWED;
 
 /// What stands between a path and the rest of an argument: `--file=OUT`, `a:b`, `-Wl,x`, `@file`.
 const SEPARATORS: &[u8] = b"=:,@<";

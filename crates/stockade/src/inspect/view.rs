@@ -5,27 +5,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// Links that one walk follows before it gives up, as in the kernel.
-const LINKS_MAX: usize = 40;
-/// Says that a walk met a link that it does not follow and that the kernel would.
-pub(super) const NOT_FOLLOWED: Errno = Errno::PERM;
-/// The longest path that the kernel takes.
-const PATH_BYTES_MAX: usize = 4096;
+use super::walk::{Place, Walk};
 
 /// The project root as an open folder.
 #[derive(Debug)]
 pub struct Root {
-    handle: OwnedFd,
+    pub(super) handle: OwnedFd,
     path: PathBuf,
-    identity: Identity,
-    is_everything: bool,
+    pub(super) identity: Identity,
+    pub(super) is_everything: bool,
 }
 
 /// Which file this is, whatever it is called: device and inode.
@@ -64,17 +59,17 @@ impl Root {
 /// The machine as one call sees it: the root and the folder in which the call runs.
 #[derive(Debug)]
 pub struct View<'r> {
-    root: &'r Root,
-    cwd: Base,
+    pub(super) root: &'r Root,
+    pub(super) cwd: Base,
     cwd_path: PathBuf,
 }
 
 /// The folder that relative paths start from.
 #[derive(Debug, Clone)]
-struct Base {
-    place: Place,
+pub(super) struct Base {
+    pub(super) place: Place,
     /// The components of it that are not there.
-    absent: Vec<OsString>,
+    pub(super) absent: Vec<OsString>,
 }
 
 /// Where a path ends.
@@ -180,6 +175,18 @@ impl<'r> View<'r> {
         }
     }
 
+    /// The real path that a path leads to, or would if it were made; `None` where that cannot be
+    /// told.
+    pub fn real(&self, path: &OsStr) -> Option<PathBuf> {
+        let mut walk = self.walk();
+        let place = walk.run(path).ok()?;
+        let real = match &place {
+            Place::Inside(folders) => path_of(folders.last()?.as_fd()).ok()?,
+            Place::Outside(handle) => path_of(handle.as_fd()).ok()?,
+        };
+        Some(if walk.absent == 0 { real } else { real.join(walk.absent_path()) })
+    }
+
     fn walk(&self) -> Walk<'_> {
         Walk { view: self, links: 0, absent: 0, absent_names: Vec::new() }
     }
@@ -215,172 +222,6 @@ pub enum ViewError {
         /// The real root.
         root: PathBuf,
     },
-}
-
-/// Where a walk stands.
-#[derive(Debug, Clone)]
-enum Place {
-    /// The folders from the root down to here.
-    Inside(Vec<Rc<OwnedFd>>),
-    /// Somewhere else.
-    Outside(Rc<OwnedFd>),
-}
-
-struct Walk<'v> {
-    view: &'v View<'v>,
-    links: usize,
-    /// How many components below the place are not there.
-    absent: usize,
-    absent_names: Vec<OsString>,
-}
-
-impl Walk<'_> {
-    fn run(&mut self, path: &OsStr) -> Result<Place, Errno> {
-        if path.len() >= PATH_BYTES_MAX {
-            return Err(Errno::NAMETOOLONG);
-        }
-        let mut place = if path.as_bytes().starts_with(b"/") {
-            self.slash()?
-        } else {
-            self.absent_names.clone_from(&self.view.cwd.absent);
-            self.absent = self.absent_names.len();
-            self.view.cwd.place.clone()
-        };
-        let mut todo = components(path.as_bytes());
-        while let Some(name) = todo.pop() {
-            match name.as_bytes() {
-                b".." if self.absent > 0 => self.leave_absent(),
-                b".." => place = self.up(place)?,
-                _ if self.absent > 0 => self.enter_absent(name),
-                _ => place = self.down(place, name, &mut todo)?,
-            }
-        }
-        Ok(place)
-    }
-
-    fn slash(&self) -> Result<Place, Errno> {
-        if self.view.root.is_everything {
-            return self.top();
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Place::Outside(Rc::new(rustix::fs::openat(CWD, "/", flags, Mode::empty())?)))
-    }
-
-    fn top(&self) -> Result<Place, Errno> {
-        let handle = rustix::io::fcntl_dupfd_cloexec(&self.view.root.handle, 3)?;
-        Ok(Place::Inside(vec![Rc::new(handle)]))
-    }
-
-    fn up(&self, place: Place) -> Result<Place, Errno> {
-        let here = match place {
-            Place::Inside(mut folders) => {
-                folders.pop();
-                if !folders.is_empty() {
-                    return Ok(Place::Inside(folders));
-                }
-                None
-            }
-            Place::Outside(folder) => Some(folder),
-        };
-        let folder = here.as_ref().map_or(self.view.root.handle.as_fd(), |folder| folder.as_fd());
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::openat(folder, "..", flags, Mode::empty())?;
-        self.outside_unless_root(parent)
-    }
-
-    fn down(
-        &mut self,
-        place: Place,
-        name: OsString,
-        todo: &mut Vec<OsString>,
-    ) -> Result<Place, Errno> {
-        let folder = match &place {
-            Place::Inside(folders) => folders.last().ok_or(Errno::NOENT)?.as_fd(),
-            Place::Outside(folder) => folder.as_fd(),
-        };
-        let entry = match open_entry(folder, &name) {
-            Ok(entry) => entry,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => {
-                self.enter_absent(name);
-                return Ok(place);
-            }
-            Err(errno) => return Err(errno),
-        };
-        let stat = rustix::fs::fstat(&entry)?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-            return self.follow(place, &entry, todo);
-        }
-        match place {
-            Place::Inside(mut folders) => {
-                folders.push(Rc::new(entry));
-                Ok(Place::Inside(folders))
-            }
-            Place::Outside(_) => self.outside_unless_root(entry),
-        }
-    }
-
-    fn follow(
-        &mut self,
-        place: Place,
-        link: &OwnedFd,
-        todo: &mut Vec<OsString>,
-    ) -> Result<Place, Errno> {
-        self.links = self.links.saturating_add(1);
-        if self.links > LINKS_MAX {
-            return Err(Errno::LOOP);
-        }
-        // The links of procfs lead where their text does not say; nothing in it is the project's.
-        if rustix::fs::fstatfs(link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
-            return Err(NOT_FOLLOWED);
-        }
-        let target = rustix::fs::readlinkat(link, "", Vec::new())?.into_bytes();
-        todo.extend(components(&target));
-        if todo.len() > PATH_BYTES_MAX {
-            return Err(NOT_FOLLOWED);
-        }
-        if target.starts_with(b"/") { self.slash() } else { Ok(place) }
-    }
-
-    fn outside_unless_root(&self, folder: OwnedFd) -> Result<Place, Errno> {
-        if Identity::of(&rustix::fs::fstat(&folder)?) == self.view.root.identity {
-            return self.top();
-        }
-        Ok(Place::Outside(Rc::new(folder)))
-    }
-
-    fn enter_absent(&mut self, name: OsString) {
-        self.absent = self.absent.saturating_add(1);
-        self.absent_names.push(name);
-    }
-
-    fn leave_absent(&mut self) {
-        self.absent = self.absent.saturating_sub(1);
-        self.absent_names.pop();
-    }
-
-    fn absent_path(&self) -> PathBuf {
-        self.absent_names.iter().collect()
-    }
-}
-
-/// Opens one name in one folder, itself even if it is a link.
-fn open_entry(folder: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    match rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve) {
-        // Before Linux 5.6, or filtered away: one name without a slash is as safe with openat.
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(folder, name, flags, Mode::empty()),
-        other => other,
-    }
-}
-
-/// The names in a path, last first, without the empty ones and `.`.
-fn components(path: &[u8]) -> Vec<OsString> {
-    path.split(|byte| *byte == b'/')
-        .rev()
-        .filter(|name| !name.is_empty() && *name != b".")
-        .map(|name| OsString::from_vec(name.to_vec()))
-        .collect()
 }
 
 /// The path by which the kernel knows a handle.

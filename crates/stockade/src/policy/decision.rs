@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::shell::tree::Span;
+
 /// The strictest wins: combining two decisions is `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +70,8 @@ pub struct Ruling {
     pub instead: Option<String>,
     /// The argument it is about.
     pub argument: Option<usize>,
+    /// The part of a shell line that it is about.
+    pub span: Option<Span>,
 }
 
 impl Ruling {
@@ -81,6 +85,7 @@ impl Ruling {
             reason: Some(reason.into()),
             instead: None,
             argument: None,
+            span: None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use stockade::call::ToolCall;
 use stockade::gate::{Examination, Examiner};
-use stockade::inspect::{Finding, Found, Root};
+use stockade::inspect::{Finding, Found, Root, View};
 use stockade::knowledge::EffectKind;
 use stockade::policy::{Decision, Policy};
 
@@ -49,23 +49,26 @@ pub(crate) fn judge(root: &Path, policy: Policy, cwd: Option<&Path>, line: &str)
         rule: examination.ruling.rule.clone(),
         reason: examination.ruling.reason.clone(),
         findings: examination.findings.iter().map(Finding::rule_id).collect(),
-        commands: seen(&examination),
+        commands: seen(&examination, examiner.root()),
         read_only: Some(examination.changes_nothing()),
     }
 }
 
 /// The commands of an examination.
-fn seen(examination: &Examination) -> Vec<Seen> {
+fn seen(examination: &Examination, root: &Root) -> Vec<Seen> {
+    let view = View::open(root, None).unwrap();
     let command = |found: &Found| {
         let text = |word: &OsString| word.to_string_lossy().into_owned();
         let of = |kind| {
             let hosts = kind == EffectKind::Host;
             let targets = found.targets(kind);
-            let all = targets.flat_map(|target| match hosts {
-                true => vec![text(&target.text)],
-                false => {
-                    found.places(target).into_iter().map(|p| p.display().to_string()).collect()
+            let all = targets.flat_map(|target| {
+                if hosts {
+                    return vec![text(&target.text)];
                 }
+                let places = found.places(target).into_iter();
+                let both = places.flat_map(|path| [view.real(path.as_os_str()), Some(path)]);
+                both.flatten().map(|path| path.display().to_string()).collect()
             });
             all.collect::<Vec<String>>()
         };

@@ -75,6 +75,13 @@ impl Walker<'_> {
         None
     }
 
+    /// A file that may be any.
+    pub(super) fn unknown_file(&mut self, span: Span) {
+        let text = "which file this is is not known before the run".to_owned();
+        let instead = "name the file in the line";
+        self.placed(Axis::Path, "unknown", text, instead, Weight::Boxed, span);
+    }
+
     fn placed(
         &mut self,
         axis: Axis,

@@ -6,8 +6,8 @@ use super::super::Inspection;
 use super::super::command::{Command, Start};
 use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::{Found, Target};
+use super::Walker;
 use super::simple::Made;
-use super::{Seen, Walker};
 use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
 use crate::shell::builtins::is_builtin;
 use crate::shell::expand::{Field, SUBSTITUTED};
@@ -28,7 +28,10 @@ impl Walker<'_> {
             self.note_finding(made, finding);
         }
         let mut entered = Vec::new();
+        let mut places: Vec<Option<usize>> = Vec::new();
         for command in &inspection.commands {
+            let starter = parent(command, inspection);
+            places.push(None);
             if command.start == Start::Script {
                 continue;
             }
@@ -45,11 +48,19 @@ impl Walker<'_> {
             if let Some(name) = found.words.first().and_then(|name| name.to_str()) {
                 self.note_lookalike(name, made.span);
             }
-            self.push(found);
+            for target in found.targets.iter().filter(|target| target.is_open()) {
+                self.unknown_file(target.span.or(found.span).unwrap_or_default());
+            }
+            let wrapper = starter.and_then(|starter| places.get(starter).copied().flatten());
+            found.wrapper = wrapper;
+            let place = self.push(found);
+            if let Some(last) = places.last_mut() {
+                *last = place;
+            }
         }
     }
 
-    pub(super) fn found(
+    fn found(
         &self,
         made: &Made<'_>,
         folder: Option<&PathBuf>,
@@ -70,7 +81,10 @@ impl Walker<'_> {
         let known: Vec<bool> = command.words.iter().map(Word::is_known).collect();
         let adds_words = matches!(command.start, Start::Open);
         Found {
-            dynamic: adds_words || made.doubt.is_some() || known.contains(&false),
+            dynamic: adds_words
+                || made.doubt.is_some()
+                || known.contains(&false)
+                || targets.iter().any(Target::is_open),
             words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
             nature: match made.doubt {
                 Some(_) => Nature::Unknown,
@@ -78,6 +92,9 @@ impl Walker<'_> {
             },
             known,
             span: Some(self.source.place(span_of(made, command))),
+            names: command.other_names(),
+            subcommand: command.subcommand(),
+            wrapper: None,
             via,
             environment: if is_own { made.environment.clone() } else { Vec::new() },
             entered: entered_by(&targets, &folders),
@@ -99,7 +116,7 @@ impl Walker<'_> {
         if finding.axis == Axis::Path && (self.is_remote || is_pipe) {
             return;
         }
-        if self.seen.insert(Seen::Finding(finding.rule, span, finding.text.clone())) {
+        if self.seen.insert((finding.rule, span, finding.text.clone())) {
             self.findings.push(Finding { weight, span, ..finding.clone() });
         }
     }
@@ -119,6 +136,9 @@ impl Walker<'_> {
             words: words.into_iter().map(|word| word.text.into_owned()).collect(),
             dynamic: true,
             span: Some(self.source.place(made.span)),
+            names: Vec::new(),
+            subcommand: None,
+            wrapper: None,
             via: self.via.clone(),
             environment: made.environment.clone(),
             folders: state.folders().to_vec(),
@@ -138,8 +158,11 @@ impl Walker<'_> {
         self.push(Found {
             words: Vec::new(),
             known: Vec::new(),
-            dynamic: false,
+            dynamic: targets.iter().any(Target::is_open),
             span: Some(self.source.place(span)),
+            names: Vec::new(),
+            subcommand: None,
+            wrapper: None,
             via: self.via.clone(),
             environment: Vec::new(),
             folders: state.folders().to_vec(),
@@ -150,18 +173,32 @@ impl Walker<'_> {
         });
     }
 
-    pub(super) fn push(&mut self, found: Found) {
+    /// Writes a command down, and says where; none if there are too many.
+    fn push(&mut self, found: Found) -> Option<usize> {
         if self.found.len() >= super::COMMANDS_MAX {
             self.full(found.span.unwrap_or_default());
-            return;
+            return None;
         }
         let key =
             format!("{:?}", (&found.span, &found.words, &found.folders, &found.via, found.dynamic));
-        if self.seen.insert(Seen::Command(key)) {
-            self.critical_deletes(&found);
-            self.found.push(found);
+        if let Some(place) = self.places.get(&key) {
+            return Some(*place);
         }
+        self.critical_deletes(&found);
+        let place = self.found.len();
+        self.places.insert(key, place);
+        self.found.push(found);
+        Some(place)
     }
+}
+
+/// The command that starts another, by its place in the inspection.
+fn parent(command: &Command<'static>, inspection: &Inspection<'static>) -> Option<usize> {
+    let starts = |one: &Command<'static>| {
+        let inner = one.readings.iter().flat_map(|reading| &reading.inner);
+        inner.into_iter().any(|inner| inner.words == command.words)
+    };
+    inspection.commands.iter().position(|one| !std::ptr::eq(one, command) && starts(one))
 }
 
 /// The folders that a command enters, from those in which it starts.

@@ -26,14 +26,7 @@ pub(super) fn redirected(kind: RedirectKind) -> Option<&'static [EffectKind]> {
 impl Walker<'_> {
     /// What is found of the target of a redirection: a path like any other, or a host.
     pub(super) fn judge_target(&mut self, field: &Field, state: &State) {
-        let Some(text) = field.likely() else {
-            if !field.is_pattern() {
-                let text = "which file this is is not known before the run".to_owned();
-                let instead = "name the file in the line";
-                self.find(Axis::Path, "unknown", text, instead, Weight::Boxed, field.span);
-            }
-            return;
-        };
+        let Some(text) = field.likely() else { return };
         if let Some(host) = device_host(&text) {
             let text = format!("the shell itself connects to {host:?}");
             let instead = "ask the person to fetch what is needed";

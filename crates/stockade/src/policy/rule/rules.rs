@@ -158,6 +158,7 @@ impl From<Match> for Ruling {
             reason: Some(reason).filter(|_| found.decision != Decision::Allow),
             instead: found.instead,
             argument: None,
+            span: None,
         }
     }
 }

@@ -1,0 +1,159 @@
+//! What the patterns of a shell stand for now, looked up where they would be.
+
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, Mode, OFlags};
+
+use super::view::{Landing, View};
+use crate::shell::expand::{Bit, Field};
+
+/// Entries of folders that are looked at for one pattern.
+const ENTRIES_MAX: usize = 20_000;
+/// Paths that one pattern may stand for.
+const PATHS_MAX: usize = 1_000;
+
+/// The paths that a pattern stands for from this view; `None` where they are too many to tell.
+pub(crate) fn paths(field: &Field, view: &View<'_>) -> Option<Vec<PathBuf>> {
+    let names = names(field)?;
+    let mut budget = ENTRIES_MAX;
+    let starts_at_root = names.first().is_some_and(Vec::is_empty);
+    let mut found = vec![if starts_at_root { PathBuf::from("/") } else { PathBuf::new() }];
+    for name in names.iter().filter(|name| !name.is_empty()) {
+        let mut next = Vec::new();
+        for folder in &found {
+            match literal(name) {
+                Some(text) => next.push(folder.join(text)),
+                None => next.extend(matching(name, folder, view, &mut budget)?),
+            }
+        }
+        if next.len() > PATHS_MAX {
+            return None;
+        }
+        found = next;
+    }
+    Some(found)
+}
+
+/// One character of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Char(char),
+    /// `*`
+    Any,
+    /// `?`
+    One,
+    /// `[`, with what stands in it left open: it fits any character.
+    Class,
+}
+
+/// The names of a path, each a pattern.
+fn names(field: &Field) -> Option<Vec<Vec<Sign>>> {
+    let mut names = vec![Vec::new()];
+    let mut in_class = false;
+    for bit in &field.bits {
+        let signs: Vec<Sign> = match bit {
+            Bit::Text(text) => text.chars().map(Sign::Char).collect(),
+            Bit::Glob('*') => vec![Sign::Any],
+            Bit::Glob('?') => vec![Sign::One],
+            Bit::Glob(_) => {
+                in_class = true;
+                vec![Sign::Class]
+            }
+            Bit::Unknown => return None,
+        };
+        for sign in signs {
+            match sign {
+                Sign::Char(']') if in_class => in_class = false,
+                Sign::Char('/') => {
+                    in_class = false;
+                    names.push(Vec::new());
+                }
+                Sign::Char(_) | Sign::Any | Sign::One if in_class => {}
+                Sign::Char(_) | Sign::Any | Sign::One | Sign::Class => {
+                    names.last_mut()?.push(sign);
+                }
+            }
+        }
+    }
+    Some(names)
+}
+
+fn literal(name: &[Sign]) -> Option<String> {
+    name.iter()
+        .map(|sign| match sign {
+            Sign::Char(c) => Some(*c),
+            Sign::Any | Sign::One | Sign::Class => None,
+        })
+        .collect()
+}
+
+/// The entries of a folder that fit; `None` if there are too many to look at.
+fn matching(
+    name: &[Sign],
+    folder: &Path,
+    view: &View<'_>,
+    budget: &mut usize,
+) -> Option<Vec<PathBuf>> {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let opened = match view.land(here.as_os_str()) {
+        Landing::Inside { exists: true, handle } => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::openat(handle.as_fd(), ".", flags, Mode::empty())
+        }
+        Landing::Outside { exists: true, real } => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::openat(rustix::fs::CWD, &real, flags, Mode::empty())
+        }
+        Landing::Inside { .. } | Landing::Outside { .. } | Landing::Unknowable(_) => {
+            return Some(Vec::new());
+        }
+    };
+    // What cannot be listed here cannot be by the shell either.
+    let Ok(list) = opened.and_then(Dir::new) else { return Some(Vec::new()) };
+    let mut found = Vec::new();
+    for entry in list {
+        let Ok(entry) = entry else { break };
+        *budget = budget.checked_sub(1)?;
+        let bytes = entry.file_name().to_bytes();
+        let text = String::from_utf8_lossy(bytes);
+        let is_hidden = text.starts_with('.') && name.first() != Some(&Sign::Char('.'));
+        if text != "." && text != ".." && !is_hidden && fits(name, &text) {
+            found.push(folder.join(std::ffi::OsStr::from_bytes(bytes)));
+        }
+    }
+    Some(found)
+}
+
+/// Whether a name fits a pattern: the usual walk with one step back, linear in practice.
+fn fits(pattern: &[Sign], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut of) = (0_usize, 0_usize);
+    let mut back: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match pattern.get(of) {
+            Some(Sign::Any) => {
+                back = Some((of, at));
+                of = of.saturating_add(1);
+            }
+            Some(Sign::One | Sign::Class) => {
+                at = at.saturating_add(1);
+                of = of.saturating_add(1);
+            }
+            Some(Sign::Char(c)) if name.get(at) == Some(c) => {
+                at = at.saturating_add(1);
+                of = of.saturating_add(1);
+            }
+            Some(Sign::Char(_)) | None => match back {
+                Some((star, from)) => {
+                    back = Some((star, from.saturating_add(1)));
+                    at = from.saturating_add(1);
+                    of = star.saturating_add(1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(of..).is_none_or(|rest| rest.iter().all(|sign| *sign == Sign::Any))
+}
