@@ -50,6 +50,10 @@ impl PathPattern {
             return Err(RuleError::new(0, "a path rule cannot be turned round with `!`")
                 .suggest("put the paths into the other list"));
         }
+        if let Some(rest) = text.strip_prefix("$HOME").or_else(|| text.strip_prefix("${HOME}")) {
+            return Err(RuleError::new(0, "a variable has no value in a rule")
+                .suggest(format!("write ~{rest}")));
+        }
         let wide = width == Width::Wide;
         let (form, rest) = Form::of(text);
         let offset = text.len().saturating_sub(rest.len());

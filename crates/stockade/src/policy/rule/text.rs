@@ -145,6 +145,12 @@ fn unknown(name: &str, list: Decision) -> Option<String> {
     Some(format!("no tool is known by the name {name}{}", guess.unwrap_or_default()))
 }
 
+/// What stands between commands.
+const OPERATORS: [&str; 6] = ["&&", "||", "|", "|&", "&", ";"];
+/// Folders that are rarely meant to be in a project.
+const ROOT_FOLDERS: [&str; 11] =
+    ["Users", "dev", "etc", "home", "mnt", "opt", "proc", "root", "sys", "usr", "var"];
+
 type Found = (Content, Option<String>);
 
 /// A rule that never matches, and why.
@@ -191,6 +197,11 @@ impl Reading<'_> {
         if let Some(found) = self.primary("write the command itself").filter(|_| !prefix) {
             return Ok(found);
         }
+        let is_operator = |word: &&str| OPERATORS.contains(word) || word.ends_with(';');
+        if let Some(operator) = self.pattern.split_whitespace().find(is_operator) {
+            let why = "a rule is held against one command at a time, and none has";
+            return Ok(nothing(format!("{why} {operator:?} in it; write a rule for each")));
+        }
         let lower;
         let text = if shell == Shell::Windows {
             lower = self.pattern.to_ascii_lowercase();
@@ -213,13 +224,10 @@ impl Reading<'_> {
         if !own && !self.refuses() {
             return Ok(nothing(format!("{advice}; write {judge}({})", self.pattern)));
         }
-        let braces = self.pattern.contains('{') && self.pattern.contains(',');
-        let note = match (own, braces) {
-            (false, _) => Some(format!("{advice}: taken as {judge}({})", self.pattern)),
-            (true, true) => {
-                Some("braces are plain text in a path; write a rule for each".to_owned())
-            }
-            (true, false) => None,
+        let note = if own {
+            self.path_note()
+        } else {
+            Some(format!("{advice}: taken as {judge}({})", self.pattern))
         };
         let wide = if self.refuses() { Width::Wide } else { width };
         let pattern = PathPattern::parse(self.pattern, self.base, wide)?;
@@ -228,6 +236,17 @@ impl Reading<'_> {
             Width::Narrow => (Content::Read(pattern, field), note),
             Width::Narrowest | Width::Wide => (Content::Write(pattern, field), note),
         })
+    }
+
+    /// What a path may have been meant to be.
+    fn path_note(&self) -> Option<String> {
+        let first = self.pattern.strip_prefix('/').and_then(|rest| rest.split('/').next());
+        if first.is_some_and(|name| ROOT_FOLDERS.contains(&name)) {
+            let root = format!("for the one of the file system write /{}", self.pattern);
+            return Some(format!("this is a folder beside the file that the rule is in; {root}"));
+        }
+        let braces = self.pattern.contains('{') && self.pattern.contains(',');
+        braces.then(|| "braces are plain text in a path; write a rule for each".to_owned())
     }
 
     fn host(&self) -> Result<Found, RuleError> {

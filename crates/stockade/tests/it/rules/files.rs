@@ -108,10 +108,25 @@ fn what_has_no_form_of_a_rule_is_a_syntax_error_with_its_place() {
 
 #[test]
 fn what_a_person_should_know_is_noted() {
-    let rules = trusted("[rules]\nallow = ['mcp__*', 'Write(src/**)']\ndeny = ['Raed']\n").unwrap();
-    let notes: Vec<String> = rules.rules.notes().iter().map(|note| note.message.clone()).collect();
-    assert_eq!(notes.len(), 3, "{notes:?}");
-    assert!(notes.iter().any(|note| note.contains("did you mean Read?")), "{notes:?}");
+    for (rules, says) in [
+        ("deny = ['Raed']", "did you mean Read?"),
+        ("ask = ['Frobnicate']", "no tool is known"),
+        ("allow = ['mcp__*']", "mcp__SERVER__"),
+        ("allow = ['Write(src/**)']", "write Edit(src/**)"),
+        ("allow = ['Bash(cd x && make)']", "a rule for each"),
+        ("deny = ['Write(src/**)']", "taken as Edit(src/**)"),
+        ("deny = ['Read(*.{pem,key})']", "braces"),
+        ("deny = ['Read(/etc/passwd)']", "write //etc/passwd"),
+    ] {
+        let policy = trusted(&format!("[rules]\n{rules}\n")).unwrap();
+        let [note] = policy.rules.notes() else { panic!("{rules}: {:?}", policy.rules.notes()) };
+        assert!(note.message.contains(says), "{rules}: {}", note.message);
+        assert_eq!(note.source.as_ref().unwrap().to_string(), "own.toml:2");
+    }
+    for rules in ["deny = ['my_tool', 'mcp__*', 'Read(/src/x)', 'Read(a{b})']", "allow = ['X']"] {
+        let policy = trusted(&format!("[rules]\n{rules}\n")).unwrap();
+        assert_eq!(policy.rules.notes(), [], "{rules}");
+    }
     assert!(trusted(BOTH_FORMS).unwrap().rules.notes().is_empty());
 }
 
