@@ -39,6 +39,12 @@ fn main() {
         let time = median(21, || drop(black_box(compile(black_box(texts)))));
         write!(table, " {:.0} |", micros(time)).unwrap();
     }
+    table.push_str("\n| *the same, if all are paths* |");
+    for count in COUNTS {
+        let texts: Vec<_> = (0..count).map(|number| (path(number), Decision::Deny)).collect();
+        let time = median(21, || drop(black_box(compile(black_box(&texts)))));
+        write!(table, " {:.0} |", micros(time)).unwrap();
+    }
     table.push('\n');
     println!("{table}");
     let text = format!("{}\n{table}", INTRODUCTION.trim_start());
@@ -80,6 +86,15 @@ fn texts(count: usize) -> Vec<(String, Decision)> {
     ];
     let own = own.map(|(text, list)| (text.to_owned(), list));
     (own.len()..count).map(listed).chain(own).collect()
+}
+
+fn path(number: usize) -> String {
+    match number % 4 {
+        0 => format!("Read(secret{number}/**)"),
+        1 => format!("Read(~/.keep{number}/**)"),
+        2 => format!("Edit(//srv/{number}/**/*.x)"),
+        _ => format!("Edit(*.ext{number})"),
+    }
 }
 
 fn compile(texts: &[(String, Decision)]) -> Rules {

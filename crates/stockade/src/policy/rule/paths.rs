@@ -1,6 +1,7 @@
 //! The path rules of one list, one tree for each anchor, and how a path is held against them.
 
-use std::path::{Component, Path, PathBuf};
+use std::borrow::Cow;
+use std::path::{Component, Path};
 
 use super::facts::{Facts, PathFacts, Place, Reach};
 use super::path::{Anchor, PathPattern};
@@ -119,31 +120,29 @@ fn below<'n>(folder: &Path, names: &'n [String], same: impl Fn(&str, &str) -> bo
 }
 
 /// The folder of an anchor by name, and where it really is.
-fn folders(anchor: &Anchor, facts: &Facts) -> Vec<PathBuf> {
-    let above = |place: &Place, up: usize| {
-        let folder = |path: &Path| path.ancestors().nth(up).unwrap_or(Path::new("/")).to_owned();
-        both(folder(&place.named), folder(&place.real))
+fn folders<'f>(anchor: &'f Anchor, facts: &'f Facts) -> Vec<Cow<'f, Path>> {
+    let above = |place: &'f Place, up: usize| {
+        let folder = |path: &'f Path| path.ancestors().nth(up).unwrap_or(Path::new("/"));
+        let (named, real) = (folder(&place.named), folder(&place.real));
+        let both = if named == real { vec![named] } else { vec![named, real] };
+        both.into_iter().map(Cow::Borrowed).collect()
     };
     match anchor {
-        Anchor::Root => vec![PathBuf::from("/")],
+        Anchor::Root => vec![Cow::Borrowed(Path::new("/"))],
         Anchor::Cwd(up) => above(&facts.cwd, *up),
-        Anchor::Home(up) => facts.home.iter().flat_map(|home| above(home, *up)).collect(),
+        Anchor::Home(up) => facts.home.as_ref().map(|home| above(home, *up)).unwrap_or_default(),
         Anchor::Source(folder) => {
-            let mut folders = vec![folder.clone()];
+            let mut folders = vec![Cow::Borrowed(folder.as_path())];
             for place in std::iter::once(&facts.cwd).chain(&facts.home) {
-                if let Ok(rest) = folder.strip_prefix(&place.named)
-                    && place.named != place.real
+                if place.named != place.real
+                    && let Ok(rest) = folder.strip_prefix(&place.named)
                 {
-                    folders.push(place.real.join(rest));
+                    folders.push(Cow::Owned(place.real.join(rest)));
                 }
             }
             folders
         }
     }
-}
-
-fn both(named: PathBuf, real: PathBuf) -> Vec<PathBuf> {
-    if named == real { vec![named] } else { vec![named, real] }
 }
 
 /// The names of a path in small letters; `..` goes up, and a relative path starts at `cwd`.
