@@ -97,7 +97,10 @@ impl Shown {
 }
 
 fn command(found: &Found, all: &[Found]) -> CommandFacts {
-    let words: Vec<WordFacts> = words(found).collect();
+    let mut words: Vec<WordFacts> = words(found).collect();
+    if found.open {
+        words.push(WordFacts::unknown("…"));
+    }
     let mut spellings: Vec<Vec<WordFacts>> = Vec::new();
     let rest = || words.iter().skip(1).cloned();
     for name in &found.names {
@@ -150,6 +153,7 @@ fn paths(
     if found.remote {
         return Vec::new();
     }
+    let at = Some(at).filter(|_| !target.redirected);
     let known = target.known;
     let mut named = Vec::new();
     if let Some(field) = target.field.as_ref().filter(|field| field.is_pattern()) {
@@ -172,9 +176,9 @@ fn paths(
     facts
 }
 
-fn fact(at: usize, path: PathBuf, known: bool, view: &View<'_>, reach: Reach) -> PathFacts {
+fn fact(at: Option<usize>, path: PathBuf, known: bool, view: &View<'_>, reach: Reach) -> PathFacts {
     let real = view.real(path.as_os_str()).filter(|_| known);
     let is_of_the_work = real.as_ref().is_some_and(|real| real.starts_with(view.root().path()));
     let free = path == Path::new("/dev/null") || is_of_the_work;
-    PathFacts { named: path, real, known, reach, command: Some(at), free }
+    PathFacts { named: path, real, known, reach, command: at, free }
 }

@@ -18,6 +18,8 @@ pub struct Found {
     pub known: Vec<bool>,
     /// Whether some of it is known in the run alone: words, or which program a name stands for.
     pub dynamic: bool,
+    /// Whether words are added to it that are not in the call: by `xargs`, by `find`.
+    pub open: bool,
     /// Where it stands in a shell line.
     pub span: Option<Span>,
     /// The names by which it is judged besides the written one: through links, by identity.
@@ -55,6 +57,8 @@ pub struct Target {
     pub field: Option<Field>,
     /// Where it stands in a shell line.
     pub span: Option<Span>,
+    /// Whether the shell opens it, for a redirection.
+    pub redirected: bool,
 }
 
 impl Target {
@@ -71,7 +75,8 @@ impl Found {
         let mut targets: Vec<Target> = Vec::new();
         for effect in effects {
             let (kind, text) = (effect.kind, effect.target.clone());
-            let target = Target { kind, text, known: true, field: None, span: None };
+            let target =
+                Target { kind, text, known: true, field: None, span: None, redirected: false };
             if !targets.contains(&target) {
                 targets.push(target);
             }
@@ -80,6 +85,7 @@ impl Found {
             words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
             known: command.words.iter().map(Word::is_known).collect(),
             dynamic: command.start == Start::Open,
+            open: command.start == Start::Open,
             span: None,
             names: command.other_names(),
             subcommand: command.subcommand(),

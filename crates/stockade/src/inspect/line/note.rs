@@ -53,6 +53,9 @@ impl Walker<'_> {
             }
             let wrapper = starter.and_then(|starter| places.get(starter).copied().flatten());
             found.wrapper = wrapper;
+            if let Some(starter) = starter.and_then(|at| inspection.commands.get(at)) {
+                found.environment = passed_on(starter, command);
+            }
             let place = self.push(found);
             if let Some(last) = places.last_mut() {
                 *last = place;
@@ -91,6 +94,7 @@ impl Walker<'_> {
                 None => nature(command, &targets, &known),
             },
             known,
+            open: adds_words,
             span: Some(self.source.place(span_of(made, command))),
             names: command.other_names(),
             subcommand: command.subcommand(),
@@ -135,6 +139,7 @@ impl Walker<'_> {
             known: words.iter().map(Word::is_known).collect(),
             words: words.into_iter().map(|word| word.text.into_owned()).collect(),
             dynamic: true,
+            open: false,
             span: Some(self.source.place(made.span)),
             names: Vec::new(),
             subcommand: None,
@@ -159,6 +164,7 @@ impl Walker<'_> {
             words: Vec::new(),
             known: Vec::new(),
             dynamic: targets.iter().any(Target::is_open),
+            open: false,
             span: Some(self.source.place(span)),
             names: Vec::new(),
             subcommand: None,
@@ -199,6 +205,21 @@ fn parent(command: &Command<'static>, inspection: &Inspection<'static>) -> Optio
         inner.into_iter().any(|inner| inner.words == command.words)
     };
     inspection.commands.iter().position(|one| !std::ptr::eq(one, command) && starts(one))
+}
+
+/// The variables that a wrapper sets for what it starts: `env A=b make`.
+fn passed_on(
+    wrapper: &Command<'static>,
+    command: &Command<'static>,
+) -> Vec<(String, Option<String>)> {
+    let first = command.argument();
+    let own = wrapper.words.iter().skip(1).filter(|word| word.argument < first);
+    own.filter_map(|word| {
+        let (name, value) = word.text.to_str()?.split_once('=')?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric());
+        is_name.then(|| (name.to_owned(), Some(value.to_owned()).filter(|_| word.is_known())))
+    })
+    .collect()
 }
 
 /// The folders that a command enters, from those in which it starts.

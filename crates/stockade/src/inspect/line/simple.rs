@@ -151,7 +151,8 @@ impl Walker<'_> {
             let Some(kinds) = redirected(redirect.kind) else { continue };
             for field in fields(std::slice::from_ref(&redirect.target), state) {
                 self.judge_target(&field, state);
-                targets.extend(kinds.iter().map(|kind| self.target(*kind, &field)));
+                let opened = kinds.iter().map(|kind| self.target(*kind, &field));
+                targets.extend(opened.map(|target| Target { redirected: true, ..target }));
             }
         }
         targets

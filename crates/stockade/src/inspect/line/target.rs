@@ -55,7 +55,8 @@ impl Walker<'_> {
         let likely = field.likely();
         if let Some(host) = likely.as_deref().and_then(device_host) {
             let text = OsString::from(host);
-            return Target { kind: EffectKind::Host, text, known: true, field: None, span };
+            let (kind, known) = (EffectKind::Host, true);
+            return Target { kind, text, known, field: None, span, redirected: false };
         }
         let text = match &likely {
             Some(text) => text.clone(),
@@ -64,7 +65,7 @@ impl Walker<'_> {
         };
         let known = likely.is_some();
         let field = (!known).then(|| field.clone());
-        Target { kind, text: text.into(), known, field, span }
+        Target { kind, text: text.into(), known, field, span, redirected: false }
     }
 
     /// What the knowledge base says that a command does.
@@ -92,6 +93,7 @@ impl Walker<'_> {
                 known: field.is_none_or(|field| field.likely().is_some()),
                 field: None,
                 span: field.map(|field| self.source.place(field.span)),
+                redirected: false,
             },
         }
     }
