@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stockade::ToolCall;
+use stockade::call::Tool;
 use stockade::gate::{Examination, Examiner};
-use stockade::inspect::Found;
+use stockade::inspect::{Found, View};
 use stockade::knowledge::EffectKind;
 use stockade::launch::probe;
 use stockade::outcome::Failure;
@@ -18,7 +19,7 @@ use stockade::tier::Description;
 use crate::args::{Check, Common, What};
 use crate::exit_code::Status;
 use crate::render::{BAD, FAINT, GOOD, inert};
-use crate::{Answer, render, setup, wire};
+use crate::{Answer, explain, explained, render, setup, wire};
 
 /// Decides about one call.
 pub(crate) fn check(check: &Check) -> Answer {
@@ -66,7 +67,17 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     if common.json {
         render::say_json(&Wire::new(&examination, plan.as_ref()))?;
     } else if !common.quiet {
-        print(&examination, plan.as_ref())?;
+        match line_of(&call, &examiner) {
+            Some(line) => {
+                let folder = folder_of(&call, &examiner);
+                let told = explained::explanation(line, &folder, &examination);
+                render::say(&explain::render(&told))?;
+            }
+            None => print(&examination)?,
+        }
+        if let Some(plan) = &plan {
+            print_planned(plan)?;
+        }
     }
     Ok(match examination.ruling.decision {
         Decision::Allow => Status::Ok,
@@ -89,7 +100,22 @@ fn plan_for(examiner: &Examiner, examination: &Examination) -> Planned {
     }
 }
 
-fn print(examination: &Examination, plan: Option<&Planned>) -> Result<(), render::Unsaid> {
+/// The text of a call that a shell would run.
+fn line_of<'c>(call: &'c ToolCall, examiner: &Examiner) -> Option<&'c str> {
+    match &call.tool {
+        Tool::Line(line) if examiner.policy().settings.only.is_none() => line.text.to_str(),
+        Tool::Line(_) | Tool::Exec(_) | Tool::Unknown(_) | Tool::Malformed(_) => None,
+    }
+}
+
+/// Where a call would run, by name.
+fn folder_of(call: &ToolCall, examiner: &Examiner) -> PathBuf {
+    let root = examiner.root();
+    let view = View::open(root, call.cwd.as_deref());
+    view.map_or_else(|_| root.path().to_owned(), |view| view.cwd_path().to_owned())
+}
+
+fn print(examination: &Examination) -> Result<(), render::Unsaid> {
     let ruling = &examination.ruling;
     let style = if ruling.decision == Decision::Allow { GOOD } else { BAD };
     let rule = ruling.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
@@ -116,7 +142,10 @@ fn print(examination: &Examination, plan: Option<&Planned>) -> Result<(), render
             inert(&format!("{:?}", command.words))
         ))?;
     }
-    let Some(plan) = plan else { return Ok(()) };
+    Ok(())
+}
+
+fn print_planned(plan: &Planned) -> Result<(), render::Unsaid> {
     match &plan.first {
         Ok(description) => print_plan(description, "")?,
         Err(failure) => {

@@ -6,18 +6,11 @@ mod audit;
 mod call;
 mod check;
 mod demo;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for `check shell`, which does not read lines yet")
-)]
 mod diagnostic;
 mod doctor;
 mod exit_code;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for `check shell`, which does not read lines yet")
-)]
 mod explain;
+mod explained;
 mod init;
 mod manual;
 mod render;

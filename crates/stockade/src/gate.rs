@@ -48,10 +48,10 @@ impl Gate {
     /// Judges a call. What comes out is in the journal: where that cannot be written, the
     /// verdict is a refusal.
     pub fn judge(&self, call: &ToolCall) -> Verdict {
-        let Examined { examination, cleared, words, program } = self.examiner.examined(call);
+        let Examined { examination, cleared, words, shown, program } = self.examiner.examined(call);
         let Examination { ruling, mut confinement, .. } = examination;
         self.protect_journal(&mut confinement);
-        let entry = match self.record(call, &words, program.as_deref(), &ruling) {
+        let entry = match self.record(call, (&words, &shown), program.as_deref(), &ruling) {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
         };
@@ -87,7 +87,7 @@ impl Gate {
     fn record(
         &self,
         call: &ToolCall,
-        words: &[OsString],
+        (words, shown): (&[OsString], &[Vec<OsString>]),
         program: Option<&str>,
         ruling: &Ruling,
     ) -> Result<EntryId, JournalError> {
@@ -103,7 +103,7 @@ impl Gate {
         self.journal.append(&Event::Verdict(record::Verdict {
             call: call.id.to_string(),
             tool: tool_name(call),
-            preview: preview::preview(words, &known, &exists),
+            preview: preview::preview_all(shown, &known, &exists),
             sha256: preview::digest(words),
             root: self.examiner.root().path().to_string_lossy().into_owned(),
             decision: match ruling.decision {

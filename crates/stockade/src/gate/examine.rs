@@ -44,6 +44,8 @@ pub(super) struct Examined {
     /// What would run, or why it cannot: a failure where it is not a refusal.
     pub(super) cleared: Result<Cleared, Option<Failure>>,
     pub(super) words: Vec<OsString>,
+    /// The commands that the journal shows: the call itself, or those of a line.
+    pub(super) shown: Vec<Vec<OsString>>,
     /// The base name of a program that is there, which is no secret.
     pub(super) program: Option<String>,
 }
@@ -119,7 +121,8 @@ impl Examiner {
         };
         let confinement = self.confinement(call);
         let examination = Examination { ruling, findings, commands: listed, confinement };
-        Examined { examination, cleared, words, program: name }
+        let shown = vec![words.clone()];
+        Examined { examination, cleared, words, shown, program: name }
     }
 
     pub(super) fn unprepared(&self, call: &ToolCall, finding: Finding) -> Examined {
@@ -127,7 +130,9 @@ impl Examiner {
         let ruling = self.policy.decide(&findings, self.policy.profile);
         let confinement = self.confinement(call);
         let examination = Examination { ruling, findings, commands: Vec::new(), confinement };
-        Examined { examination, cleared: Err(None), words: raw_words(&call.tool), program: None }
+        let words = raw_words(&call.tool);
+        let shown = vec![words.clone()];
+        Examined { examination, cleared: Err(None), words, shown, program: None }
     }
 
     /// Checks the form of a call and opens the folder in which it would run.

@@ -50,8 +50,10 @@ impl Examiner {
             Err(None)
         };
         let confinement = self.confinement(call);
+        let outer = commands.iter().filter(|found| found.via.is_empty());
+        let shown = outer.map(|found| found.words.clone()).collect();
         let examination = Examination { ruling, findings, commands, confinement };
-        Examined { examination, cleared, words, program: Some(SHELL.to_owned()) }
+        Examined { examination, cleared, words, shown, program: Some(SHELL.to_owned()) }
     }
 
     /// What the shell starts with, as far as it is known.

@@ -62,6 +62,28 @@ pub fn preview(
     shown
 }
 
+/// Several commands in as many characters, with `; ` between them.
+pub fn preview_all(
+    commands: &[Vec<OsString>],
+    known: &dyn Fn(&str) -> bool,
+    exists: &dyn Fn(&OsStr) -> bool,
+) -> String {
+    let mut shown = String::new();
+    for (index, argv) in commands.iter().enumerate() {
+        let next = preview(argv, known, exists);
+        let wanted = shown.chars().count().saturating_add(next.chars().count()).saturating_add(2);
+        if index > 0 && wanted > PREVIEW_CHARS_MAX.saturating_sub(NOTE_CHARS) {
+            let left = commands.len().saturating_sub(index);
+            return format!("{shown}; …+{left}");
+        }
+        if index > 0 {
+            shown.push_str("; ");
+        }
+        shown.push_str(&next);
+    }
+    shown
+}
+
 /// The SHA-256 over all arguments, each preceded by its length as eight bytes, most significant
 /// first.
 pub fn digest(argv: &[OsString]) -> Hash {

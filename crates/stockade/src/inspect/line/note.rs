@@ -25,7 +25,7 @@ impl Walker<'_> {
         state: &State,
     ) {
         for finding in &inspection.findings {
-            self.note_finding(made, finding);
+            self.note_finding(made, folder, finding);
         }
         let mut entered = Vec::new();
         let mut places: Vec<Option<usize>> = Vec::new();
@@ -53,6 +53,10 @@ impl Walker<'_> {
             }
             let wrapper = starter.and_then(|starter| places.get(starter).copied().flatten());
             found.wrapper = wrapper;
+            if let Some(outer) = wrapper.and_then(|at| self.found.get(at)) {
+                let name = outer.words.first().map(|name| name.to_string_lossy().into_owned());
+                found.via = outer.via.iter().cloned().chain(name).collect();
+            }
             if let Some(starter) = starter.and_then(|at| inspection.commands.get(at)) {
                 found.environment = passed_on(starter, command);
             }
@@ -75,10 +79,6 @@ impl Walker<'_> {
         if !self.is_remote {
             targets.extend(self.targets_of(made, command));
         }
-        let mut via = self.via.clone();
-        if let (false, Some(wrapper)) = (is_own, made.fields.first().and_then(Field::known)) {
-            via.push(wrapper);
-        }
         let folders =
             folder.map_or_else(|| state.folders().to_vec(), |folder| vec![folder.clone()]);
         let known: Vec<bool> = command.words.iter().map(Word::is_known).collect();
@@ -99,7 +99,7 @@ impl Walker<'_> {
             names: command.other_names(),
             subcommand: command.subcommand(),
             wrapper: None,
-            via,
+            via: self.via.clone(),
             environment: if is_own { made.environment.clone() } else { Vec::new() },
             entered: entered_by(&targets, &folders),
             folders,
@@ -109,7 +109,15 @@ impl Walker<'_> {
     }
 
     /// A finding about one word of the command, placed in the line.
-    pub(super) fn note_finding(&mut self, made: &Made<'_>, finding: &Finding) {
+    pub(super) fn note_finding(
+        &mut self,
+        made: &Made<'_>,
+        folder: Option<&PathBuf>,
+        finding: &Finding,
+    ) {
+        // Every word would lead out of the root from a folder outside of it.
+        let is_elsewhere =
+            folder.is_some_and(|folder| !folder.starts_with(self.view.root().path()));
         let field = finding.argument.and_then(|argument| made.fields.get(argument));
         let span = Some(self.source.place(field.map_or(made.span, |field| field.span)));
         // What bash itself refuses to start harms nobody, and the box keeps what it starts.
@@ -117,7 +125,11 @@ impl Walker<'_> {
         let weight = if is_name { Weight::Boxed } else { finding.weight };
         // A process substitution is no path of anyone's.
         let is_pipe = field.and_then(Field::known).as_deref() == Some(SUBSTITUTED);
-        if finding.axis == Axis::Path && (self.is_remote || is_pipe) {
+        let is_option = field
+            .and_then(Field::known)
+            .is_some_and(|text| text.starts_with('-') && !text.contains('/'));
+        let is_no_path = self.is_remote || is_pipe || (is_option && is_elsewhere);
+        if finding.axis == Axis::Path && is_no_path {
             return;
         }
         if self.seen.insert((finding.rule, span, finding.text.clone())) {
