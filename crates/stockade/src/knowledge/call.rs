@@ -6,6 +6,7 @@ use super::grammar::{Grammar, Name};
 use super::program::{Program, Shape};
 use super::reading::{Glued, Hazard, HazardKind, Word};
 use super::scan::{Flag, Seen, scan};
+use super::schema::Unknown;
 
 /// A command whose words have been told apart.
 #[derive(Debug)]
@@ -140,6 +141,11 @@ impl<'s> Part<'s> {
     ) -> impl Iterator<Item = (usize, &'p [u8])> {
         let words = call.words.iter().enumerate().skip(self.from);
         words.map(|(at, word)| (at, word.bytes()))
+    }
+
+    /// Whether an option is not known that may have taken a word for its value.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.seen.doubt.is_some() && self.grammar.unknown != Some(Unknown::Flag)
     }
 
     /// Whether the first operand names another scope.

@@ -73,9 +73,12 @@ impl EffectRule {
     }
 
     fn find_in(&self, call: &Call<'_, '_>, part: &Part<'_>, found: &mut Vec<Effect>) {
-        let skip = if part.has(&self.skip_unless) { 0 } else { self.skip };
+        // Behind an option of unknown shape no place is certain, so that every operand counts.
+        let placed = !part.is_doubtful();
+        let skip = if placed && !part.has(&self.skip_unless) { self.skip } else { 0 };
         let count = part.operand_count().saturating_sub(skip);
-        if count < self.at_least || self.at_most.is_some_and(|most| count > most) {
+        let outside = count < self.at_least || self.at_most.is_some_and(|most| count > most);
+        if placed && outside {
             return;
         }
         let before = found.len();
@@ -94,6 +97,7 @@ impl EffectRule {
         let (from, take) = match self.operands {
             Which::None => (0, 0),
             Which::All => (0, count),
+            _ if !placed => (0, count),
             Which::First => (0, 1),
             Which::Last => (count.saturating_sub(1), 1),
             Which::ButLast => (0, count.saturating_sub(1)),

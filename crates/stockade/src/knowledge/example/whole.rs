@@ -70,22 +70,20 @@ fn exact(
 
 /// Every rule for effects has an example in which it finds something and one in which not.
 fn every_effect(program: &Program) -> Result<(), String> {
-    let lines: Vec<_> = program
-        .data
-        .examples
-        .effects
-        .iter()
-        .map(|example| split(example))
-        .collect::<Result<_, _>>()?;
+    let examples = &program.data.examples.effects;
+    let lines = examples.iter().map(|example| split(example).map(|(argv, _)| argv));
+    let lines: Vec<Vec<String>> = lines.collect::<Result<_, _>>()?;
+    let words: Vec<Vec<Word<'_>>> = lines.iter().map(|argv| Word::list(argv)).collect();
+    let calls: Vec<Call<'_, '_>> = words.iter().map(|words| Call::new(program, words)).collect();
     for (at, rule) in program.effects.iter().enumerate() {
-        let finds = |argv: &[String]| {
-            let words = Word::list(argv);
-            let mut found = Vec::new();
-            rule.find(&Call::new(program, &words), &mut found);
+        let mut found = Vec::new();
+        let mut finds = |call: &Call<'_, '_>| {
+            found.clear();
+            rule.find(call, &mut found);
             !found.is_empty()
         };
-        let (with, without): (Vec<_>, Vec<_>) = lines.iter().partition(|(argv, _)| finds(argv));
-        if with.is_empty() || without.is_empty() {
+        let count = calls.iter().filter(|call| finds(call)).count();
+        if count == 0 || count == calls.len() {
             let number = at.saturating_add(1);
             return Err(format!("effect {number} lacks examples of both kinds"));
         }
