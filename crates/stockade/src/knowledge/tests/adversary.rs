@@ -39,6 +39,12 @@ fn a_hundred_thousand_arguments_are_read_in_linear_time() {
         ("java", "-XX:x"),
         ("curl", "http://h"),
         ("docker", "container"),
+        ("cp", "a"),
+        ("cp", "--unknown"),
+        ("grep", "-r"),
+        ("eval", "a"),
+        ("tar", "-f"),
+        ("scp", "h:a"),
     ] {
         let start = Instant::now();
         let mut small = Duration::ZERO;
