@@ -60,8 +60,11 @@ pub(super) fn shown(claimed: Option<Nature>, call: &Call<'_, '_>, reading: &Read
         return Nature::Reads;
     }
     let arguments = call.words.get(1..).unwrap_or_default();
-    let known = arguments.iter().all(Word::is_known);
-    if known && call.is_harmless() {
+    let runs = reading.code.iter().any(|code| code.runner != Runner::Other);
+    if runs || !reading.hazards.is_empty() || !arguments.iter().all(Word::is_known) {
+        return Nature::Unknown;
+    }
+    if call.is_harmless() {
         return Nature::ReadsAsWritten;
     }
     let changes = |kind: EffectKind| match kind {
@@ -69,10 +72,7 @@ pub(super) fn shown(claimed: Option<Nature>, call: &Call<'_, '_>, reading: &Read
         EffectKind::Read | EffectKind::List | EffectKind::Enter => false,
     };
     let doubtful = |part: &Part<'_>| part.seen.doubt.is_some() || part.seen.absurd.is_some();
-    let sure = known
-        && reading.hazards.is_empty()
-        && !reading.effects.iter().any(|effect| changes(effect.kind))
-        && !reading.code.iter().any(|code| code.runner != Runner::Other)
+    let sure = !reading.effects.iter().any(|effect| changes(effect.kind))
         && !call.parts.iter().any(doubtful);
     claimed.filter(|_| sure).unwrap_or_default()
 }

@@ -77,6 +77,8 @@ fn natures_are_told_apart() {
         ("curl https://h", Nature::Unknown),
         ("bash -c id", Nature::Unknown),
         ("eval id", Nature::Unknown),
+        ("eval --help", Nature::Unknown),
+        ("bash --version", Nature::ReadsAsWritten),
         ("cd x", Nature::ReadsAsWritten),
         ("printf -v x y", Nature::ReadsAsWritten),
         ("hostname x", Nature::Unknown),
