@@ -12,6 +12,7 @@ mod path;
 pub(crate) mod pattern;
 mod program;
 mod remembered;
+pub(crate) mod repository;
 mod settings;
 mod shebang;
 mod structure;

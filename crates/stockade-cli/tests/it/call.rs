@@ -63,7 +63,7 @@ fn a_line_that_is_no_call_is_refused_in_its_place() {
         r#"{"tool":"Exec","input":{"argv":["echo","a\u0000b"]}}"#,
         r#"{"tool":"Exec","input":{"argv":[]}}"#,
         r#"{"tool":"WebFetch","input":{"url":"http://x"}}"#,
-        r#"{"tool":"Bash","input":{"command":"echo hi"}}"#,
+        r#"{"tool":"Bash","input":{"command":"echo 'open"}}"#,
     ];
     let mut input = Vec::new();
     for line in bad {

@@ -1,4 +1,4 @@
-//! `stockade shell --only`.
+//! `stockade shell`, with and without a list of programs.
 
 use crate::support::Project;
 
@@ -25,11 +25,20 @@ fn anything_else_is_refused() {
 }
 
 #[test]
-fn without_a_list_nothing_runs() {
+fn without_a_list_bash_runs_the_line() {
     let project = Project::new();
-    let told = project.stockade(&["shell", "echo hi"]);
-    assert_eq!(told.code, 126);
-    assert!(told.stderr.contains("--only"), "{told:?}");
+    let told = project.stockade(&["shell", "for i in a b; do echo \"$i\"; done | sort -r"]);
+    assert_eq!((told.code, told.stdout.as_str()), (0, "b\na\n"), "{told:?}");
+    let told = project.stockade(&["shell", "exit 3"]);
+    assert_eq!(told.code, 3, "{told:?}");
+}
+
+#[test]
+fn what_needs_a_person_is_refused_in_words() {
+    let project = Project::new();
+    let told = project.stockade(&["shell", "rm -rf \"$DIR\"/*"]);
+    assert_eq!(told.code, 126, "{told:?}");
+    assert!(told.stderr.contains("everything if the variable is empty"), "{told:?}");
 }
 
 #[test]

@@ -10,10 +10,12 @@ use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
     Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View, Weight,
+    repository,
 };
 use crate::knowledge::{Knowledge, Nature, Word};
 use crate::outcome::Failure;
 use crate::policy::{Decision, Policy, Ruling, Variable};
+use crate::tier::Tier;
 
 /// What the gate would say to a call, and why: `check` shows it. Nothing is written or run.
 #[derive(Debug)]
@@ -24,18 +26,10 @@ pub struct Examination {
     pub findings: Vec<Finding>,
     /// Every command in the call, with what it does as far as that is known.
     pub commands: Vec<Found>,
+    /// Whether the call can be shown to change nothing, so that there is nothing to ask about.
+    pub changes_nothing: bool,
     /// What would be kept of the run.
     pub confinement: Confinement,
-}
-
-impl Examination {
-    /// Whether the call can be shown to change nothing, so that there is nothing to ask about.
-    pub fn changes_nothing(&self) -> bool {
-        let refuses = |finding: &Finding| matches!(finding.weight, Weight::Always | Weight::Ask);
-        !self.commands.is_empty()
-            && !self.findings.iter().any(refuses)
-            && self.commands.iter().all(|command| command.nature > Nature::ReadsIfContained)
-    }
 }
 
 /// An examination with what the verdict needs besides.
@@ -120,7 +114,9 @@ impl Examiner {
             }
         };
         let confinement = self.confinement(call);
-        let examination = Examination { ruling, findings, commands: listed, confinement };
+        let changes_nothing = self.changes_nothing(&listed, &findings, &view);
+        let examination =
+            Examination { ruling, findings, commands: listed, changes_nothing, confinement };
         let shown = vec![words.clone()];
         Examined { examination, cleared, words, shown, program: name }
     }
@@ -129,7 +125,8 @@ impl Examiner {
         let findings = vec![finding];
         let ruling = self.policy.decide(&findings, self.policy.profile);
         let confinement = self.confinement(call);
-        let examination = Examination { ruling, findings, commands: Vec::new(), confinement };
+        let (commands, changes_nothing) = (Vec::new(), false);
+        let examination = Examination { ruling, findings, commands, changes_nothing, confinement };
         let words = raw_words(&call.tool);
         let shown = vec![words.clone()];
         Examined { examination, cleared: Err(None), words, shown, program: None }
@@ -190,6 +187,24 @@ impl Examiner {
             }
             Some(_) | None => ruling,
         }
+    }
+
+    /// Whether every command reads and prints and does no more. Those that may run what the
+    /// configuration of the project names do so in a box that contains it, or where it names none.
+    pub(super) fn changes_nothing(
+        &self,
+        commands: &[Found],
+        findings: &[Finding],
+        view: &View<'_>,
+    ) -> bool {
+        let stops = |finding: &Finding| matches!(finding.weight, Weight::Always | Weight::Ask);
+        let is_contained = self.policy.tier >= Tier::Jail;
+        let reads = |found: &Found| match found.nature {
+            Nature::Unknown => false,
+            Nature::ReadsIfContained => is_contained || !repository::runs_programs(view),
+            Nature::ReadsAsWritten | Nature::Reads => true,
+        };
+        !commands.is_empty() && !findings.iter().any(stops) && commands.iter().all(reads)
     }
 
     /// What calls are held against.

@@ -52,7 +52,8 @@ impl Examiner {
         let confinement = self.confinement(call);
         let outer = commands.iter().filter(|found| found.via.is_empty());
         let shown = outer.map(|found| found.words.clone()).collect();
-        let examination = Examination { ruling, findings, commands, confinement };
+        let changes_nothing = self.changes_nothing(&commands, &findings, &view);
+        let examination = Examination { ruling, findings, commands, changes_nothing, confinement };
         Examined { examination, cleared, words, shown, program: Some(SHELL.to_owned()) }
     }
 

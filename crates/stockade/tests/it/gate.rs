@@ -11,6 +11,7 @@ use stockade::launch;
 use stockade::outcome::Exit;
 use stockade::plan::Plan;
 use stockade::policy::{Decision, Policy, Variable};
+use stockade::tier::Tier;
 
 use crate::project::{Project, unboxed};
 
@@ -242,4 +243,23 @@ fn an_interpreter_off_the_list_may_run_its_code() {
 
 fn cold() -> launch::Yard {
     launch::Yard::new(launch::Warmth::Cold)
+}
+
+/// `git status` runs what the configuration of the project names: outside of a box that is asked.
+#[test]
+fn git_status_changes_nothing_where_its_configuration_runs_nothing() {
+    let project = Project::new();
+    let git = project.root().join(".git");
+    fs::create_dir_all(&git).unwrap();
+    let changes_nothing = |config: &str, tier: Tier| {
+        fs::write(git.join("config"), config).unwrap();
+        let mut policy = Policy::shipped();
+        policy.tier = tier;
+        project.examiner(policy).examine(&ToolCall::line("git status --short")).changes_nothing
+    };
+    let plain = "[core]\n\tbare = false\n";
+    let running = "[core]\n\tfsmonitor = ./monitor\n";
+    assert!(changes_nothing(plain, Tier::Process));
+    assert!(!changes_nothing(running, Tier::Process));
+    assert!(changes_nothing(running, Tier::Jail));
 }

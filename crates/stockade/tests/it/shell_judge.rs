@@ -50,7 +50,7 @@ pub(crate) fn judge(root: &Path, policy: Policy, cwd: Option<&Path>, line: &str)
         reason: examination.ruling.reason.clone(),
         findings: examination.findings.iter().map(Finding::rule_id).collect(),
         commands: seen(&examination, examiner.root()),
-        read_only: Some(examination.changes_nothing()),
+        read_only: Some(examination.changes_nothing),
     }
 }
 

@@ -19,6 +19,7 @@ mod helper;
 mod jail;
 mod journal;
 mod limits;
+mod lines;
 mod output;
 mod promises;
 mod report;

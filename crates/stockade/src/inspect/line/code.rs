@@ -4,7 +4,7 @@ use super::super::Inspection;
 use super::super::command::Command;
 use super::simple::Made;
 use super::{Stdin, Walker};
-use crate::knowledge::{Code, HazardKind, Runner, Word};
+use crate::knowledge::{Code, Hazard, HazardKind, Reading, Runner, Word};
 use crate::shell::expand;
 use crate::shell::parse;
 use crate::shell::state::State;
@@ -83,6 +83,15 @@ impl Walker<'_> {
                     self.follow(made, command, code, state);
                 }
             }
+            let untold = |reading: &Reading<'_>| {
+                let is_code = |hazard: &Hazard| hazard.kind == HazardKind::InlineCode;
+                reading.hazards.iter().any(is_code)
+                    && reading.code.is_empty()
+                    && reading.inner.is_empty()
+            };
+            if command.readings.iter().any(untold) {
+                self.dynamic(made.span, "what this code runs is not looked at");
+            }
             self.read_code(made, command, state);
         }
     }
@@ -94,8 +103,14 @@ impl Walker<'_> {
         code: &Code,
         state: &mut State,
     ) {
-        if code.runner == Runner::Other {
-            return;
+        if code.runner == Runner::Other || code.open {
+            let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
+            if code.open || hazards.into_iter().any(|one| one.kind == HazardKind::InlineCode) {
+                self.dynamic(made.span, "what this code runs is not looked at");
+            }
+            if code.runner == Runner::Other {
+                return;
+            }
         }
         let words: Vec<&Word<'static>> =
             code.words.iter().filter_map(|at| command.words.get(*at)).collect();
