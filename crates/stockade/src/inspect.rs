@@ -134,8 +134,10 @@ impl Inspector<'_> {
             for inner in command.readings.iter().flat_map(|reading| &reading.inner) {
                 let start = match command.start {
                     Start::Script => Start::Script,
+                    // What adds words to a wrapper adds them to what that starts.
+                    Start::Open => Start::Open,
                     _ if inner.open => Start::Open,
-                    Start::Call | Start::Wrapper | Start::Open | Start::Entered => Start::Wrapper,
+                    Start::Call | Start::Wrapper | Start::Entered => Start::Wrapper,
                 };
                 todo.push_back((inner.words.clone(), start, deeper));
             }

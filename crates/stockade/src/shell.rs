@@ -7,6 +7,7 @@ pub mod expand;
 mod fields;
 pub mod hidden;
 mod parse;
+mod special;
 pub mod state;
 pub mod tree;
 mod tripwire;

@@ -4,6 +4,7 @@
 //! Nothing is run. Every branch is taken, every loop is gone through until nothing new is learnt,
 //! and what cannot be known is marked: a command that may run is found, or stands behind a mark.
 
+mod arithmetic;
 mod builtin;
 mod code;
 mod critical;
@@ -68,6 +69,7 @@ impl Inspector<'_> {
             calling: Vec::new(),
             depth: 0,
             is_remote: false,
+            is_open: false,
             is_full: false,
         };
         walker.hidden_text(line);
@@ -103,6 +105,8 @@ struct Walker<'w> {
     calling: Vec<String>,
     depth: usize,
     is_remote: bool,
+    /// Whether words are added to the commands that are being read.
+    is_open: bool,
     is_full: bool,
 }
 

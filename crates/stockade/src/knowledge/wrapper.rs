@@ -188,6 +188,12 @@ impl Wrapper {
                 "a number is expected here, so where the command begins is not certain".into();
             reading.hazards.push(call.hazard(HazardKind::Unreadable, word, &why, None));
         }
+        // `env -` is `env -i`.
+        if let Some((word, after)) = rest.split_first().filter(|_| self.data.assignments)
+            && bytes(word) == b"-"
+        {
+            rest = after;
+        }
         while let Some((word, after)) = rest.split_first().filter(|_| self.data.assignments) {
             if !note_assignment(variables, call, *word, bytes(word), reading) {
                 break;

@@ -1,10 +1,13 @@
 //! What is known of a shell while its line is read: variables, functions, the folder it is in.
 
-use std::collections::BTreeMap;
+mod later;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use super::expand::Field;
+use super::special::{NUMBERS, is_set_by_the_shell};
 use super::tree::Statement;
 
 /// Folders that a shell may be in before it could be anywhere.
@@ -22,12 +25,38 @@ pub struct State {
     before: Vec<PathBuf>,
     /// What `pushd` has put aside.
     aside: Vec<Vec<PathBuf>>,
-    /// Whether anything may have been set, by code that nobody has read.
-    anything: bool,
+    settled: Settled,
     /// What changes which programs run: a variable, a builtin.
     altered: Option<String>,
     /// `set -e`: what comes after a statement runs only if that one succeeded.
     stops: bool,
+    /// `shopt -s lastpipe`: the last part of a pipeline runs in this shell.
+    last_pipes: bool,
+    attributes: Rc<BTreeSet<(String, Attribute)>>,
+    /// The variables of the environment, as they were at first.
+    inherited: Rc<BTreeMap<String, Value>>,
+}
+
+/// What makes a variable behave other than its assignments say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attribute {
+    /// It may keep its value, or take another than it is given: read-only, in small letters.
+    Unruly,
+    /// What it is given is evaluated as arithmetic.
+    Integer,
+    /// An array whose subscripts are text and not arithmetic.
+    Keyed,
+}
+
+/// How much is known of what is not written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Settled {
+    /// What is not there is not set.
+    Whole,
+    /// Variables may be set that are not there.
+    Apart,
+    /// Anything may have been set, by code that nobody has read.
+    Not,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,17 +96,21 @@ impl State {
         let mut known: BTreeMap<String, Value> =
             variables.into_iter().map(|(name, value)| (name, Value::Known(value))).collect();
         known.insert("IFS".to_owned(), Value::Known(" \t\n".to_owned()));
+        let variables = Rc::new(known);
         let mut state = Self {
-            variables: Rc::new(known),
+            inherited: Rc::clone(&variables),
+            variables,
             functions: Rc::default(),
             aliases: Rc::default(),
             positional: None,
             folders: Vec::new(),
             before: Vec::new(),
             aside: Vec::new(),
-            anything: false,
+            settled: Settled::Whole,
             altered: None,
             stops: false,
+            last_pipes: false,
+            attributes: Rc::default(),
         };
         state.move_to(vec![folder.to_owned()]);
         state
@@ -89,7 +122,8 @@ impl State {
             Some(Value::Known(text)) => Lookup::Known(text),
             Some(Value::Number) => Lookup::Number,
             Some(Value::Unknown) => Lookup::Unknown,
-            None if self.anything || is_set_by_the_shell(name) => Lookup::Unknown,
+            None if NUMBERS.contains(&name) => Lookup::Number,
+            None if self.settled > Settled::Whole || is_set_by_the_shell(name) => Lookup::Unknown,
             None => Lookup::Unassigned,
         }
     }
@@ -97,12 +131,30 @@ impl State {
     /// Sets a variable; `None` for a value that is not known.
     pub fn set(&mut self, name: &str, value: Option<String>) {
         let value = value.map_or(Value::Unknown, Value::Known);
+        let is_unruly = self.is(name, Attribute::Unruly) || is_set_by_the_shell(name);
+        let is_kept = !is_unruly && (value.is_number() || !self.is(name, Attribute::Integer));
+        let value = if is_kept { value } else { Value::Unknown };
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
     }
 
     /// Sets a variable to some number.
     pub fn set_number(&mut self, name: &str) {
-        Rc::make_mut(&mut self.variables).insert(name.to_owned(), Value::Number);
+        let is_unruly = self.is(name, Attribute::Unruly);
+        let value = if is_unruly { Value::Unknown } else { Value::Number };
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    /// Gives a variable an attribute, for good.
+    pub fn give(&mut self, name: &str, attribute: Attribute) {
+        Rc::make_mut(&mut self.attributes).insert((name.to_owned(), attribute));
+    }
+
+    /// Whether a variable has an attribute, or may have.
+    pub fn is(&self, name: &str, attribute: Attribute) -> bool {
+        let is_number = attribute == Attribute::Integer && NUMBERS.contains(&name);
+        is_number
+            || !self.attributes.is_empty()
+                && self.attributes.contains(&(name.to_owned(), attribute))
     }
 
     /// Takes a variable away.
@@ -117,7 +169,7 @@ impl State {
         for name in names {
             self.set(&name, None);
         }
-        self.anything = true;
+        self.settled = Settled::Not;
         self.positional = None;
         self.move_to(Vec::new());
     }
@@ -129,7 +181,10 @@ impl State {
 
     /// Why programs may be other than their names say.
     pub fn altered(&self) -> Option<&str> {
-        if self.anything { Some("code that is not known") } else { self.altered.as_deref() }
+        match self.settled {
+            Settled::Not => Some("code that is not known"),
+            Settled::Whole | Settled::Apart => self.altered.as_deref(),
+        }
     }
 
     /// Whether unquoted values are split at blanks and line ends.
@@ -208,15 +263,11 @@ impl State {
         self.move_to(folders);
     }
 
-    /// `shift`: the first word goes, or some do.
-    pub fn shift(&mut self) {
-        let first = self.positional().and_then(<[Field]>::first);
-        let rest = match first {
-            Some(field) if field.single => {
-                self.positional().map(|all| all.get(1..).unwrap_or_default().to_vec())
-            }
-            Some(_) | None => None,
-        };
+    /// `shift`: so many words go, if it is known how many and which.
+    pub fn shift(&mut self, count: Option<usize>) {
+        let parts = count.and_then(|count| self.positional()?.split_at_checked(count));
+        let rest = parts.filter(|(gone, _)| gone.iter().all(|field| field.single));
+        let rest = rest.map(|(_, rest)| rest.to_vec());
         self.set_positional(rest);
     }
 
@@ -228,6 +279,16 @@ impl State {
     /// Whether a statement that fails ends the shell.
     pub fn stops_at_failure(&self) -> bool {
         self.stops
+    }
+
+    /// `shopt -s lastpipe`, or what may be that.
+    pub fn pipe_last(&mut self) {
+        self.last_pipes = true;
+    }
+
+    /// Whether the last part of a pipeline may run in this shell.
+    pub fn pipes_last(&self) -> bool {
+        self.last_pipes
     }
 
     /// What holds whichever of the two it is.
@@ -270,11 +331,16 @@ impl State {
             self.before.sort_unstable();
             self.before.dedup();
         }
-        self.anything |= other.anything;
+        self.settled = self.settled.max(other.settled);
         if let Some(why) = &other.altered {
             self.alter(why);
         }
         self.stops &= other.stops;
+        self.last_pipes |= other.last_pipes;
+        if self.attributes != other.attributes {
+            let theirs = other.attributes.iter().cloned();
+            Rc::make_mut(&mut self.attributes).extend(theirs);
+        }
     }
 }
 
@@ -293,48 +359,4 @@ pub fn lexical(folder: &Path, path: &Path) -> PathBuf {
         }
     }
     made
-}
-
-/// Variables that have a value though no line sets them.
-fn is_set_by_the_shell(name: &str) -> bool {
-    const SET: [&str; 34] = [
-        "UID",
-        "EUID",
-        "PPID",
-        "RANDOM",
-        "SRANDOM",
-        "SECONDS",
-        "LINENO",
-        "HOSTNAME",
-        "HOSTTYPE",
-        "MACHTYPE",
-        "OSTYPE",
-        "SHLVL",
-        "SHELL",
-        "SHELLOPTS",
-        "OPTIND",
-        "OPTARG",
-        "REPLY",
-        "TERM",
-        "LANG",
-        "TMPDIR",
-        "USER",
-        "LOGNAME",
-        "COLUMNS",
-        "LINES",
-        "DIRSTACK",
-        "GROUPS",
-        "FUNCNAME",
-        "PIPESTATUS",
-        "EPOCHSECONDS",
-        "EPOCHREALTIME",
-        "OPTERR",
-        "MAPFILE",
-        "COPROC",
-        "_",
-    ];
-    SET.contains(&name)
-        || name.starts_with("BASH")
-        || name.starts_with("LC_")
-        || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }

@@ -6,7 +6,7 @@ use super::super::view::Landing;
 use super::simple::Made;
 use super::{Failed, Walker};
 use crate::shell::expand::{Bit, Field};
-use crate::shell::state::{Lookup, State, lexical};
+use crate::shell::state::{Attribute, Lookup, State, lexical};
 use crate::shell::tree::Span;
 
 impl Walker<'_> {
@@ -26,15 +26,20 @@ impl Walker<'_> {
                 return self.change_folder(arguments, state);
             }
             "popd" => state.pop_folder(),
-            "export" | "declare" | "typeset" | "local" | "readonly" => {
-                self.declare(arguments, made.span, state);
+            "local" if self.calling.is_empty() => {
+                // Outside of a function it fails, and sets nothing.
+                let before = state.clone();
+                self.declare(arguments, &[], made.span, state);
+                state.join(&before);
             }
+            "export" | "declare" | "typeset" | "local" => {
+                self.declare(arguments, &[], made.span, state);
+            }
+            "readonly" => self.declare(arguments, &[Attribute::Unruly], made.span, state),
             "read" | "mapfile" | "readarray" | "getopts" | "printf" | "wait" | "test" | "[" => {
                 self.name_variables(arguments, made.span, state);
             }
-            "let" => {
-                self.name_variables(arguments, made.span, state);
-            }
+            "let" => self.let_words(arguments, made.span, state),
             "unset" => {
                 for argument in arguments {
                     match argument.known() {
@@ -51,8 +56,20 @@ impl Walker<'_> {
             "alias" => note_aliases(arguments, state),
             "hash" | "enable" => state.alter(&name.shown()),
             "set" => set_options(arguments, state),
-            "shift" => state.shift(),
-            "shopt" | "trap" | "eval" | "exec" => {}
+            "shift" => {
+                let count = match arguments.first() {
+                    Some(count) => count.known().and_then(|count| count.parse().ok()),
+                    None => Some(1),
+                };
+                state.shift(count);
+            }
+            "shopt" => {
+                let is_it = |name: String| name == "lastpipe";
+                if arguments.iter().any(|argument| argument.known().is_none_or(is_it)) {
+                    state.pipe_last();
+                }
+            }
+            "trap" | "eval" | "exec" => {}
             _ => {}
         }
         None
@@ -101,16 +118,31 @@ impl Walker<'_> {
     }
 
     /// `export A=b`
-    fn declare(&mut self, arguments: &[Field], span: Span, state: &mut State) {
+    fn declare(
+        &mut self,
+        arguments: &[Field],
+        attributes: &[Attribute],
+        span: Span,
+        state: &mut State,
+    ) {
+        let options: String = arguments
+            .iter()
+            .filter_map(Field::known)
+            .filter(|text| text.starts_with('-'))
+            .collect();
+        if options.contains('n') {
+            // A name for another variable: nothing that is set later is what it seems.
+            self.references(arguments, span);
+            state.forget();
+            return;
+        }
+        let attributes: Vec<Attribute> =
+            attributes.iter().copied().chain(options.chars().filter_map(attribute)).collect();
         for argument in arguments {
-            if argument.known().is_some_and(|text| text.starts_with('-') && text.contains('n')) {
-                // A name for another variable: nothing that is set later is what it seems.
-                state.forget();
-                return;
-            }
             let Some((name, value)) = assignment(argument) else {
-                if argument.known().is_none() {
-                    state.forget();
+                match argument.known() {
+                    Some(name) => attributes.iter().for_each(|one| state.give(&name, *one)),
+                    None => state.forget(),
                 }
                 continue;
             };
@@ -118,9 +150,24 @@ impl Walker<'_> {
                 self.note_variable(&name, argument.span);
                 state.alter(&name);
             }
+            if attributes.contains(&Attribute::Integer) {
+                state.give(&name, Attribute::Integer);
+            }
+            self.given(&name, value.as_deref(), argument.span, state);
             state.set(&name, value);
+            for one in &attributes {
+                state.give(&name, *one);
+            }
         }
         self.evaluated(arguments, span);
+    }
+
+    /// `declare -n a=b`: a subscript in the name is evaluated where it is used.
+    fn references(&mut self, arguments: &[Field], span: Span) {
+        let is_plain = |field: &Field| field.known().is_some_and(|text| !text.contains('['));
+        if !arguments.iter().all(is_plain) {
+            self.dynamic(span, "what this is a name for is not known before the run");
+        }
     }
 
     /// Builtins that set the variables which their words name.
@@ -193,11 +240,11 @@ fn set_options(arguments: &[Field], state: &mut State) {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.known().as_deref() {
-            Some("-o") => {
-                if words.next().and_then(Field::known).as_deref() == Some("errexit") {
-                    state.stop_at_failure();
-                }
-            }
+            Some("-o") => match words.next().and_then(Field::known).as_deref() {
+                Some("errexit") => state.stop_at_failure(),
+                Some("keyword") | None => state.alter("set -k"),
+                Some(_) => {}
+            },
             Some("--") => {
                 state.set_positional(Some(words.cloned().collect()));
                 return;
@@ -205,6 +252,10 @@ fn set_options(arguments: &[Field], state: &mut State) {
             Some(text) if text.starts_with('-') || text.starts_with('+') => {
                 if text.starts_with('-') && text.contains('e') {
                     state.stop_at_failure();
+                }
+                if text.starts_with('-') && text.contains('k') {
+                    // Words like `a=b` are taken from what follows a program.
+                    state.alter("set -k");
                 }
                 if text.contains('o') {
                     words.next();
@@ -215,6 +266,15 @@ fn set_options(arguments: &[Field], state: &mut State) {
                 return;
             }
         }
+    }
+}
+
+fn attribute(option: char) -> Option<Attribute> {
+    match option {
+        'r' | 'l' | 'u' | 'c' => Some(Attribute::Unruly),
+        'i' => Some(Attribute::Integer),
+        'A' => Some(Attribute::Keyed),
+        _ => None,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::Inspection;
 use super::super::command::Command;
+use super::Walker;
 use super::simple::Made;
-use super::{Stdin, Walker};
 use crate::knowledge::{Code, Hazard, HazardKind, Reading, Runner, Word};
 use crate::shell::expand;
 use crate::shell::parse;
@@ -128,23 +128,33 @@ impl Walker<'_> {
         };
         let held = if words.len() == 1 { Some(span) } else { None };
         let name = command.spelled().to_string_lossy().into_owned();
-        let was_remote = self.is_remote;
+        let (was_remote, was_open) = (self.is_remote, self.is_open);
+        self.is_open |= code.open;
         self.via.push(name);
         match code.runner {
             Runner::ThisShell => self.code(&text, held, span, state),
-            Runner::ThisShellLater => self.code(&text, held, span, &mut state.clone()),
+            Runner::ThisShellLater => self.code_later(&text, held, span, state),
             Runner::Remote => {
                 self.is_remote = true;
                 self.code(&text, held, span, &mut state.clone());
             }
             Runner::Shell | Runner::Other => {
-                let mut own = state.clone();
-                own.set_positional(None);
+                let mut own = state.of_a_shell_of_its_own();
+                if command.words.iter().any(|word| *word.text == *"lastpipe") {
+                    own.pipe_last();
+                }
                 self.code(&text, held, span, &mut own);
             }
         }
         self.via.pop();
-        self.is_remote = was_remote;
+        (self.is_remote, self.is_open) = (was_remote, was_open);
+    }
+
+    /// Reads code that may run at any time from now on, and then may set what it sets.
+    fn code_later(&mut self, text: &str, held: Option<Span>, span: Span, state: &mut State) {
+        let mut later = state.at_another_time();
+        self.code(text, held, span, &mut later);
+        state.may_become(&later);
     }
 
     /// Reads code as a line of its own. `held` is the word that holds it as it is.
@@ -168,7 +178,19 @@ impl Walker<'_> {
         let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
         let reads = hazards.map(|hazard| hazard.kind).any(|kind| kind == HazardKind::StdinCode);
         let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
-        if !reads || !is_shell {
+        if !is_shell {
+            return;
+        }
+        let has_code = command
+            .readings
+            .iter()
+            .any(|reading| !reading.code.is_empty() || !reading.inner.is_empty());
+        if command.words.iter().skip(1).any(|word| reads_files_first(&word.text.to_string_lossy()))
+            || !has_code && !reads
+        {
+            self.dynamic(made.span, "what the file holds is not looked at");
+        }
+        if !reads {
             return;
         }
         let texts = made.redirects.iter().rev().filter(|redirect| {
@@ -181,16 +203,21 @@ impl Walker<'_> {
         match text {
             Some((span, Some(text))) => {
                 self.via.push(command.spelled().to_string_lossy().into_owned());
-                self.code(&text, Some(span), span, &mut state.clone());
+                self.code(&text, Some(span), span, &mut state.of_a_shell_of_its_own());
                 self.via.pop();
             }
             Some((span, None)) => {
                 self.dynamic(span, "this is code, and it is not known before the run");
             }
-            None if made.stdin == Stdin::Piped || !made.redirects.is_empty() => {
-                self.dynamic(made.span, "the code that this runs is not in the line");
-            }
-            None => {}
+            // It may have its input from a group, a function or a shell around it.
+            None => self.dynamic(made.span, "the code that this runs is not in the line"),
         }
     }
+}
+
+/// Whether an option makes a shell read files of the person's before anything else.
+fn reads_files_first(word: &str) -> bool {
+    let is_login = matches!(word, "--login" | "--interactive" | "--rcfile" | "--init-file");
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    is_login || letters.is_some_and(|letters| letters.contains(['l', 'i']))
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::word::{EVALUATED, is_evaluated};
+use super::arithmetic::{EVALUATED, is_evaluated};
 use super::{DEPTH_MAX, Failed, Stdin, Walker};
 use crate::shell::expand::{self, Use};
 use crate::shell::state::State;
@@ -103,7 +103,7 @@ impl Walker<'_> {
                 None
             }
             Kind::Case { word, arms } => {
-                self.case(word, arms, state, stdin);
+                self.case(word, arms, statement.span, state, stdin);
                 None
             }
             Kind::Function { name, body } => {
@@ -130,9 +130,17 @@ impl Walker<'_> {
     }
 
     /// `case`: every arm may be taken, and none.
-    fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Script)], state: &mut State, stdin: Stdin) {
+    fn case(
+        &mut self,
+        word: &Word,
+        arms: &[(Vec<Word>, Script)],
+        span: Span,
+        state: &mut State,
+        stdin: Stdin,
+    ) {
         self.word(word, state);
-        let before = state.clone();
+        let mut before = state.clone();
+        let falls_through = self.source.slice(span).contains(";&");
         for (patterns, body) in arms {
             for pattern in patterns {
                 self.word(pattern, state);
@@ -140,6 +148,9 @@ impl Walker<'_> {
             let mut own = before.clone();
             self.script_reading(body, &mut own, stdin);
             state.join(&own);
+            if falls_through {
+                before.join(&own);
+            }
         }
     }
 
@@ -155,10 +166,15 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn pipeline(&mut self, parts: &[Statement], state: &State, stdin: Stdin) {
+    pub(super) fn pipeline(&mut self, parts: &[Statement], state: &mut State, stdin: Stdin) {
+        let last = parts.len().saturating_sub(1);
         for (at, part) in parts.iter().enumerate() {
             let stdin = if at == 0 { stdin } else { Stdin::Piped };
-            self.statement(part, &mut state.clone(), stdin);
+            let mut own = state.clone();
+            self.statement(part, &mut own, stdin);
+            if at == last && state.pipes_last() {
+                state.join(&own);
+            }
         }
     }
 

@@ -26,6 +26,9 @@ impl Walker<'_> {
     ) {
         for finding in &inspection.findings {
             self.note_finding(made, folder, finding);
+            if (finding.axis, finding.rule) == (Axis::Argv, "environment") {
+                self.dynamic(made.span, "a variable changes what programs run here");
+            }
         }
         let mut entered = Vec::new();
         let mut places: Vec<Option<usize>> = Vec::new();
@@ -82,7 +85,7 @@ impl Walker<'_> {
         let folders =
             folder.map_or_else(|| state.folders().to_vec(), |folder| vec![folder.clone()]);
         let known: Vec<bool> = command.words.iter().map(Word::is_known).collect();
-        let adds_words = matches!(command.start, Start::Open);
+        let adds_words = self.is_open || matches!(command.start, Start::Open);
         Found {
             dynamic: adds_words
                 || made.doubt.is_some()

@@ -11,6 +11,7 @@ use super::target::redirected;
 use super::word::fields;
 use super::{Failed, Stdin, Walker};
 use crate::knowledge::{Form, Nature, Word};
+use crate::shell::builtins::is_builtin;
 use crate::shell::expand::{self, Field};
 use crate::shell::state::State;
 use crate::shell::tree::{Assignment, Piece, Redirect, RedirectKind, Simple, Span};
@@ -40,7 +41,7 @@ impl Walker<'_> {
     ) -> Failed {
         for assignment in &simple.assignments {
             if let Some(word) = &assignment.subscript {
-                self.word(word, state);
+                self.subscript(&assignment.name, word, state);
             }
             self.word(&assignment.value, state);
         }
@@ -68,14 +69,29 @@ impl Walker<'_> {
             self.unknown_program(made, state);
             return None;
         };
-        self.called(&name, &made, state);
-        self.aliased(&name, &made, state);
-        let inspections = self.inspected(&made, state);
-        for (folder, inspection) in inspections {
-            self.note(&made, folder.as_ref(), &inspection, state);
-            self.code_in(&made, &inspection, state);
+        let is_of_this_shell = is_builtin(&name) || !state.function(&name).is_empty();
+        if made.environment.is_empty() || !is_of_this_shell {
+            return self.started(&name, &made, state);
         }
-        self.builtin(&made, state)
+        // The variables before a function or a builtin hold while it runs.
+        let before = state.clone();
+        for (name, value) in &made.environment {
+            state.set(name, value.clone());
+        }
+        let failed = self.started(&name, &made, state);
+        state.join(&before);
+        failed
+    }
+
+    fn started(&mut self, name: &str, made: &Made<'_>, state: &mut State) -> Failed {
+        self.called(name, made, state);
+        self.aliased(name, made, state);
+        let inspections = self.inspected(made, state);
+        for (folder, inspection) in inspections {
+            self.note(made, folder.as_ref(), &inspection, state);
+            self.code_in(made, &inspection, state);
+        }
+        self.builtin(made, state)
     }
 
     /// A program that is known in the run alone. It may be any word of the shell too.
@@ -167,6 +183,8 @@ impl Walker<'_> {
         let mut assigned = Vec::new();
         for assignment in assignments {
             self.note_variable(&assignment.name, assignment.span);
+            let given = expand::value(&assignment.value, state).known();
+            self.given(&assignment.name, given.as_deref(), assignment.span, state);
             assigned.push((assignment.name.clone(), value_of(assignment, state)));
         }
         assigned
@@ -211,8 +229,11 @@ impl Walker<'_> {
         }
     }
 
+    /// Whether a variable changes which programs run.
     pub(super) fn is_hazard(&self, name: &str) -> bool {
-        !matches!(self.inspector.knowledge.variable(name.as_ref(), 0), Ok(None))
+        // What a name stands for: a path, an alias.
+        let is_table = matches!(name, "BASH_CMDS" | "BASH_ALIASES");
+        is_table || !matches!(self.inspector.knowledge.variable(name.as_ref(), 0), Ok(None))
     }
 
     /// A function of the line: its body, with the words after its name.

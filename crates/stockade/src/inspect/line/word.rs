@@ -1,9 +1,10 @@
 //! The words of a line: the commands in them, and what they become.
 
 use super::Walker;
+use super::arithmetic::{EVALUATED, is_evaluated};
 use crate::shell::expand::{self, Field, Use};
 use crate::shell::state::{Lookup, State};
-use crate::shell::tree::{Operation, Piece, Span, Word};
+use crate::shell::tree::{Operation, Piece, Script, Span, Word};
 
 impl Walker<'_> {
     /// Looks at the commands in a word: substitutions, in whatever they are nested.
@@ -15,19 +16,21 @@ impl Walker<'_> {
                     self.operation(name, operation, word.span, state);
                 }
                 Piece::Command { script, .. } => {
+                    self.rewritten(script, word.span);
                     self.within("$(…)", |walker| {
                         walker.script(script, &mut state.clone());
                         None
                     });
                 }
                 Piece::Process { script } => {
+                    self.rewritten(script, word.span);
                     self.within("<(…)", |walker| {
                         walker.script(script, &mut state.clone());
                         None
                     });
                 }
                 Piece::Arithmetic(words) => self.arithmetic(words, word.span, state),
-                Piece::Array(words) => words.iter().for_each(|word| self.word(word, state)),
+                Piece::Array(words) => self.array(words, state),
                 Piece::Opaque => self.dynamic(word.span, "this part is not known before the run"),
             }
         }
@@ -55,50 +58,49 @@ impl Walker<'_> {
                 if words.iter().any(|word| is_evaluated(word, state)) {
                     self.dynamic(span, EVALUATED);
                 }
+                self.expanded_again(name, span, state);
             }
         }
     }
 
-    /// Arithmetic evaluates what is in variables, and that may hold a command in a subscript.
-    pub(super) fn arithmetic(&mut self, words: &[Word], span: Span, state: &mut State) {
-        for word in words {
-            self.word(word, state);
-        }
-        if words.iter().any(|word| is_evaluated(word, state)) {
-            self.dynamic(span, EVALUATED);
+    /// Bash before 5.3 reads a substitution, writes it out again and runs that, in which commands
+    /// after a here-document may have become words of one another.
+    fn rewritten(&mut self, script: &Script, span: Span) {
+        if script.statements.len() > 1 && self.source.slice(span).contains("<<") {
+            self.dynamic(span, "what bash makes of a here-document before other commands here");
         }
     }
-}
 
-pub(super) const EVALUATED: &str =
-    "arithmetic evaluates what is in a variable, and what that holds is not known before the run";
+    /// `([a]=b c)`: subscripts are arithmetic.
+    fn array(&mut self, words: &[Word], state: &mut State) {
+        for word in words {
+            self.word(word, state);
+            let is_subscript = |text: &str| text.starts_with('[');
+            let first = word.pieces.first();
+            if matches!(first, Some(Piece::Text { text, quoted: false }) if is_subscript(text))
+                && is_evaluated(word, state)
+            {
+                self.dynamic(word.span, EVALUATED);
+            }
+        }
+    }
 
-/// Whether the value of a variable in arithmetic may be more than a number.
-pub(super) fn is_evaluated(word: &Word, state: &State) -> bool {
-    let names = word.pieces.iter().flat_map(|piece| match piece {
-        Piece::Text { text, .. } if text.contains("$(") || text.contains('`') => {
-            vec![String::from("_")]
+    /// `${x@P}` and `${!x}`: what is in the variable is expanded once more.
+    fn expanded_again(&mut self, name: &str, span: Span, state: &State) {
+        let mut text = self.source.slice(span);
+        for list in ["[@]", "[*]", "@", "*"] {
+            text = text.replace(&format!("${{!{name}{list}}}"), "");
         }
-        Piece::Text { text, .. } => {
-            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            text.split(|c| !is_name(c)).map(str::to_owned).collect()
+        let is_plain = |text: &str| !text.contains(['$', '`', '[']);
+        let may_run = match state.lookup(name) {
+            Lookup::Known(value) => !is_plain(value),
+            Lookup::Unknown => true,
+            Lookup::Number | Lookup::Unassigned => false,
+        };
+        if may_run && (text.contains("@P}") || text.contains("${!")) {
+            self.dynamic(span, "what is in this variable is expanded, and may be a command");
         }
-        Piece::Variable { name, .. } => vec![name.clone()],
-        Piece::Parameter { name, .. } => vec![name.clone()],
-        Piece::Command { .. } => vec![String::from("_")],
-        Piece::Process { .. } | Piece::Arithmetic(_) | Piece::Array(_) | Piece::Opaque => {
-            Vec::new()
-        }
-    });
-    let names =
-        names.filter(|name| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let mut names = names;
-    names.any(|name| match state.lookup(&name) {
-        Lookup::Known(text) => !is_number(text),
-        Lookup::Unknown => true,
-        Lookup::Number | Lookup::Unassigned => false,
-    })
+    }
 }
 
 /// The fields of words, in order.
