@@ -200,7 +200,7 @@ impl Policy {
             Weight::Always => true,
             Weight::Boxed => profile == Profile::Strict || self.tier < Tier::Jail,
             Weight::Strict => profile == Profile::Strict,
-            Weight::Ask => false,
+            Weight::Ask | Weight::Note => false,
         }
     }
 

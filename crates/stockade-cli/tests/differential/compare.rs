@@ -29,6 +29,9 @@ pub(crate) struct Claim {
 /// The facts by which a line is refused because it is not understood.
 const FAULTS: [&str; 5] = ["syntax", "too-long", "too-deep", "too-much", "unclear"];
 
+/// The facts that say that another program than those found may run.
+const MARKS: [&str; 2] = ["dynamic", "script"];
+
 impl Claim {
     pub(crate) fn of(examination: Examination) -> Self {
         let mut shell = examination.findings.iter().filter(|finding| finding.axis == Axis::Shell);
@@ -37,7 +40,7 @@ impl Claim {
         let is_marked = examination
             .findings
             .iter()
-            .any(|finding| finding.axis == Axis::Shell && finding.rule == "dynamic")
+            .any(|finding| finding.axis == Axis::Shell && MARKS.contains(&finding.rule))
             || examination.commands.iter().any(stands_for_another);
         Self { commands: examination.commands, is_marked, fault }
     }
@@ -59,10 +62,8 @@ impl Claim {
             return Known::Found;
         }
         // Nothing hides a program that stands in the line as a command; its words may be hidden.
-        let is_hidden = match has_to_be_found(executed) {
-            true => self.commands.iter().any(|found| is_named(found, executed)),
-            false => true,
-        };
+        let is_hidden = !has_to_be_found(executed)
+            || self.commands.iter().any(|found| is_named(found, executed));
         match is_hidden {
             true if self.is_marked => Known::Marked,
             true if self.commands.iter().any(is_foreign) => Known::Foreign,

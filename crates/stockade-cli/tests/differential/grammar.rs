@@ -185,7 +185,8 @@ impl Writer<'_> {
         let count = if self.chooser.below(2) == 0 { 0 } else { self.chooser.below(most) };
         let mut text = self.form("line", depth + 1, is_data);
         for _ in 0..count {
-            let separator = ["; ", "\n", "; ", "\n\n"][self.chooser.below(4) as usize];
+            let separators = ["; ", "\n", "; ", "\n\n"];
+            let separator = separators[usize::try_from(self.chooser.below(4)).unwrap()];
             match text.chars().last() {
                 Some('\n') => {}
                 Some('&') => text.push(' '),

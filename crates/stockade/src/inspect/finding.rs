@@ -43,6 +43,8 @@ pub enum Weight {
     Strict,
     /// In every profile a person has to say.
     Ask,
+    /// Refuses nothing: it says what was not looked at.
+    Note,
 }
 
 /// The axes in the order in which they are asked; the first refusal wins.

@@ -180,6 +180,12 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// Marks a script: what it runs is as little looked at as what any other program runs.
+    fn unread(&mut self, span: Span) {
+        let text = "what the file holds is not looked at".to_owned();
+        self.find(Axis::Shell, "script", text, "", Weight::Note, span);
+    }
+
     /// Marks a part that is known in the run alone.
     fn dynamic(&mut self, span: Span, why: &str) {
         let instead = "name the programs and their arguments in the line";

@@ -188,7 +188,7 @@ impl Walker<'_> {
         if command.words.iter().skip(1).any(|word| reads_files_first(&word.text.to_string_lossy()))
             || !has_code && !reads
         {
-            self.dynamic(made.span, "what the file holds is not looked at");
+            self.unread(made.span);
         }
         if !reads {
             return;
