@@ -152,10 +152,10 @@ pub(crate) struct Run {
 pub(crate) struct Shell {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The programs that may run; anything else is refused
+    /// Only these programs may run, one at a time and without a shell; anything else is refused
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// The line: split once by shell rules, then run without a shell
+    /// The line: every command in it is judged, then bash runs it; with --only it is split once and run without a shell
     #[arg(value_name = "COMMAND LINE")]
     pub(crate) line: OsString,
 }
