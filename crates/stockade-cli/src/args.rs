@@ -33,7 +33,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run one program, without a shell
     Run(Run),
-    /// Run one shell line from a list of allowed programs, without a shell
+    /// Run one shell line in a box, after every command in it was judged
     Shell(Shell),
     /// Run calls given as JSON lines; reports come out as JSON lines, in order
     Call(Calls),
