@@ -20,5 +20,10 @@ pub fn parse(line: &str) -> Parsed {
     if parsed.faults.is_empty() {
         parsed.faults = tripwire::hidden(line, &parsed.script);
     }
+    // What is shown is whole characters of the line.
+    for fault in &mut parsed.faults {
+        fault.span.start = line.floor_char_boundary(fault.span.start);
+        fault.span.end = line.ceil_char_boundary(fault.span.end);
+    }
     parsed
 }

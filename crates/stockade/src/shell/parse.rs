@@ -6,6 +6,7 @@
 //! every byte of the line has been read as part of something, or the line is not understood.
 
 mod claims;
+mod closers;
 mod compounds;
 mod decode;
 mod expansions;
@@ -19,6 +20,7 @@ mod redirects;
 mod simple;
 mod statements;
 mod substitutions;
+mod survey;
 
 use super::tree::{Script, Span};
 use front::Front;

@@ -33,7 +33,7 @@ pub(super) fn hidden(line: &str, script: &Script) -> Vec<Fault> {
             MarkKind::Inline => false,
         };
         if !is_held {
-            faults.push(fault(at, at.saturating_add(2).min(line.len()), kind.says()));
+            faults.push(fault(at, at.saturating_add(2), kind.says()));
         }
     }
     faults

@@ -17,4 +17,5 @@ mod seed;
 mod shell_corpus;
 mod shell_judge;
 mod shell_quiet;
+mod shell_parse;
 mod tidy;

@@ -53,13 +53,17 @@ impl Claims {
     }
 }
 
-/// Whether two parts touch that bash would read as one: without an operator, only blanks separate.
+/// Whether two parts touch that bash would read as one: without an operator, only blanks separate,
+/// and `<(` is no operator.
 fn is_torn(text: &str, end: usize, start: usize) -> bool {
-    let is_operator = |at: Option<usize>| {
-        let byte = at.and_then(|at| text.as_bytes().get(at));
-        byte.is_some_and(|byte| b"<>&|".contains(byte))
-    };
-    end == start && end > 0 && !is_operator(Some(start)) && !is_operator(end.checked_sub(1))
+    if end != start || end == 0 {
+        return false;
+    }
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
+    let is_operator = |byte: u8| b"<>&|".contains(&byte);
+    let is_process = matches!(byte(start), b'<' | b'>') && byte(start.saturating_add(1)) == b'(';
+    is_process || !(is_operator(byte(start)) || is_operator(byte(end.saturating_sub(1))))
 }
 
 /// Collects what is neither blank, comment, operator nor keyword.

@@ -1,7 +1,8 @@
 //! What a dollar begins, apart from commands and braces.
 
+use super::extent::{Extent, Trouble};
 use super::reader::{Pieces, Reader, Setting};
-use super::{FaultKind, decode, extent};
+use super::{FaultKind, decode};
 use crate::shell::tree::{Piece, Word};
 
 impl Reader<'_, '_> {
@@ -51,13 +52,17 @@ impl Reader<'_, '_> {
         self.slice(start, self.at)
     }
 
+    /// What may be read, to look for an end.
+    pub(super) fn extent(&self) -> Extent<'_> {
+        Extent::new(self.text.whole, self.end)
+    }
+
     /// Where `$((` ends, if what follows is arithmetic and not a subshell in a command.
     fn arithmetic_end(&self, inner: usize) -> Option<usize> {
         if self.peek(2) != Some(b'(') {
             return None;
         }
-        let text = self.text.text.as_bytes().get(..self.end)?;
-        Some(extent::arithmetic(text, inner).ok()??.saturating_sub(1))
+        Some(self.extent().arithmetic(inner).ok()??.saturating_sub(1))
     }
 
     /// Reads an expression up to where it is closed by so many bytes.
@@ -82,18 +87,16 @@ impl Reader<'_, '_> {
     fn brackets(&mut self, pieces: &mut Pieces) {
         let start = self.at;
         let inner = start.saturating_add(2);
-        let text = self.text.text.as_bytes().get(..self.end).unwrap_or_default();
-        match extent::pair(text, inner, (b'[', b']')) {
+        match self.extent().pair(inner, (b'[', b']')) {
             Ok(after) => self.arithmetic(inner, after.saturating_sub(1), 1, pieces),
-            Err(extent::Unclosed) => self.unclosed(start, pieces),
+            Err(Trouble::Unclosed | Trouble::TooDeep) => self.unclosed(start, pieces),
         }
     }
 
     fn ansi_quotes(&mut self, pieces: &mut Pieces) {
         let start = self.at;
         let open = start.saturating_add(2);
-        let text = self.text.text.as_bytes().get(..self.end).unwrap_or_default();
-        let Ok(after) = extent::ansi_quotes(text, open) else {
+        let Ok(after) = self.extent().escaped_until(open, b'\'') else {
             return self.unclosed(start, pieces);
         };
         self.at = after;

@@ -7,6 +7,7 @@ use shuck_parser::{ShellDialect, ShellProfile};
 use super::claims::Claims;
 use super::heredocs::HereDocuments;
 use super::statements::Converter;
+use super::survey::{self, Refusal};
 use super::{Fault, FaultKind};
 use crate::shell::tree::{Script, Span};
 
@@ -16,8 +17,10 @@ const DEPTH_MAX: usize = 48;
 const PARSER_DEPTH: usize = 48;
 /// Steps of the parser that any text may take, however short.
 const FUEL_MIN: usize = 20_000;
+/// A long text may take one step for so many bytes; ordinary ones take one for eight.
+const BYTES_PER_STEP: usize = 4;
 /// Texts inside of texts are parsed again, so that nested ones cost more than their bytes.
-const WORK_PER_BYTE: usize = 8;
+const WORK_PER_BYTE: usize = 4;
 /// What a short line may cost.
 const WORK_MIN: usize = 64 * 1024;
 /// More faults than that help nobody.
@@ -29,17 +32,17 @@ pub(super) struct Front {
     faults: Vec<Fault>,
     depth: usize,
     work_left: usize,
-    /// How long the line is: no fault is behind it.
-    bytes: usize,
 }
 
 /// A text to be parsed, and where it stands in the line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'t> {
     /// The text.
-    pub(super) text: &'t str,
+    pub(super) whole: &'t str,
     /// How places in it become places in the line.
     pub(super) origin: Origin,
+    /// How much of it stands in the line; the newline at the end may be ours.
+    pub(super) bytes: usize,
 }
 
 /// Where a text comes from.
@@ -54,7 +57,7 @@ pub(super) enum Origin {
 impl Text<'_> {
     /// A part of this text as a part of the line.
     pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        let end = end.min(self.text.len());
+        let end = end.min(self.bytes);
         let start = start.min(end);
         match self.origin {
             Origin::At(base) => {
@@ -78,7 +81,7 @@ impl Front {
     /// Ready for a line of so many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let work_left = bytes.saturating_mul(WORK_PER_BYTE).max(WORK_MIN);
-        Self { faults: Vec::new(), depth: 0, work_left, bytes }
+        Self { faults: Vec::new(), depth: 0, work_left }
     }
 
     /// Notes what is not understood.
@@ -87,9 +90,7 @@ impl Front {
     }
 
     /// The same, as it was returned.
-    pub(super) fn add(&mut self, mut fault: Fault) {
-        fault.span.start = fault.span.start.min(self.bytes);
-        fault.span.end = fault.span.end.min(self.bytes);
+    pub(super) fn add(&mut self, fault: Fault) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);
         }
@@ -135,12 +136,15 @@ impl Front {
         let mut source = String::with_capacity(text.len().saturating_add(1));
         source.push_str(text);
         source.push('\n');
-        let place = Text { text, origin };
+        let place = Text { whole: text, origin, bytes: text.len() };
         let span = place.span(0, text.len());
         if self.depth >= DEPTH_MAX {
             return Err(NotWhole::Refused(too_deep(span)));
         }
-        let mut asked = source.clone();
+        let mut asked = survey::masked(&source).map_err(|refusal| match refusal {
+            Refusal::TooDeep => NotWhole::Refused(too_deep(span)),
+            Refusal::TooLong => NotWhole::Refused(too_long(span)),
+        })?;
         let result = loop {
             let Some(left) = self.work_left.checked_sub(source.len()) else {
                 return Err(NotWhole::Refused(too_deep(span)));
@@ -160,8 +164,13 @@ impl Front {
     }
 
     /// Takes over what the parser found in a text.
-    fn convert(&mut self, file: &File, source: &str, place: Text) -> Result<Script, NotWhole> {
-        let text = Text { text: source, origin: place.origin };
+    fn convert<'t>(
+        &mut self,
+        file: &File,
+        source: &'t str,
+        place: Text<'t>,
+    ) -> Result<Script, NotWhole> {
+        let text = Text { whole: source, ..place };
         let mut converter = Converter {
             front: self,
             text,
@@ -178,7 +187,7 @@ impl Front {
 /// Asks the parser.
 fn ask(source: &str) -> ParseResult {
     let profile = ShellProfile::native(ShellDialect::Bash);
-    let fuel = source.len().max(FUEL_MIN);
+    let fuel = source.len().checked_div(BYTES_PER_STEP).unwrap_or(0).max(FUEL_MIN);
     Parser::with_limits_and_profile(source, PARSER_DEPTH, fuel, profile).parse()
 }
 
@@ -189,6 +198,10 @@ fn brace_in_word(source: &str, result: &ParseResult) -> Option<usize> {
     let (before, rest) = source.split_at_checked(at)?;
     let is_in_word = before.chars().next_back().is_some_and(|c| !" \t\n;&|()<>".contains(c));
     (is_in_word && rest.starts_with('}')).then_some(at)
+}
+
+fn too_long(span: Span) -> Fault {
+    Fault { span, kind: FaultKind::TooLong, text: "there is too much in one line".to_owned() }
 }
 
 fn too_deep(span: Span) -> Fault {
@@ -204,7 +217,7 @@ fn broken(place: &Text, result: &ParseResult) -> NotWhole {
         (None, None) => "it is not complete".to_owned(),
     };
     let at = said.map_or(0, |diagnostic| diagnostic.span.start.offset());
-    let end = said.map_or(place.text.len(), |diagnostic| diagnostic.span.end.offset());
+    let end = said.map_or(place.whole.len(), |diagnostic| diagnostic.span.end.offset());
     let limits = result.terminal_error.as_ref().map(ToString::to_string).unwrap_or_default();
     let over = |mark: &str| limits.contains(mark) || message.contains(mark);
     let span = place.span(at, end.max(at.saturating_add(1)));

@@ -42,7 +42,7 @@ impl Converter<'_, '_> {
             return Word { pieces: vec![Piece::Opaque], span };
         };
         let start = found.body.span.start.offset();
-        let text = self.text.text;
+        let text = self.text.whole;
         let begins_a_line = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
         let body = text.get(start..).unwrap_or_default();
         let end = (begins_a_line == Some(&b'\n') && start > name.end)
@@ -69,7 +69,7 @@ impl Converter<'_, '_> {
 
     /// The delimiter without its quotes, and whether it had any.
     fn delimiter(&mut self, name: Range<usize>) -> Option<Delimiter> {
-        let raw = self.text.text.get(name.clone())?;
+        let raw = self.text.whole.get(name.clone())?;
         let blank = raw.len().saturating_sub(raw.trim_start_matches([' ', '\t']).len());
         let start = name.start.saturating_add(blank);
         let word = Reader::new(self.front, self.text, start, name.end).word(Setting::Plain);

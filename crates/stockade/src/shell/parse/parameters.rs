@@ -1,7 +1,7 @@
 //! `${…}` in all its forms.
 
+use super::FaultKind;
 use super::reader::{Pieces, Reader, Setting};
-use super::{FaultKind, extent};
 use crate::shell::tree::{Operation, Piece, Word};
 
 impl Reader<'_, '_> {
@@ -103,9 +103,8 @@ impl Reader<'_, '_> {
 
     /// `[…]` after a name.
     pub(super) fn subscript(&mut self) -> Option<Word> {
-        let text = self.text.text.as_bytes().get(..self.end)?;
         let inner = self.at.saturating_add(1);
-        let after = extent::pair(text, inner, (b'[', b']')).ok()?;
+        let after = self.extent().pair(inner, (b'[', b']')).ok()?;
         self.at = inner;
         let word = self.expression(after.saturating_sub(1));
         self.step(1);

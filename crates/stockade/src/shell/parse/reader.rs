@@ -67,7 +67,7 @@ pub(super) struct Reader<'f, 't> {
 impl<'f, 't> Reader<'f, 't> {
     /// For a part of a text.
     pub(super) fn new(front: &'f mut Front, text: Text<'t>, start: usize, end: usize) -> Self {
-        let end = end.min(text.text.len());
+        let end = end.min(text.whole.len());
         Self { front, text, at: start, end, substitutions: Vec::new() }
     }
 
@@ -117,7 +117,7 @@ impl<'f, 't> Reader<'f, 't> {
     /// The byte so many after the next one.
     pub(super) fn peek(&self, ahead: usize) -> Option<u8> {
         let at = self.at.saturating_add(ahead);
-        if at < self.end { self.text.text.as_bytes().get(at).copied() } else { None }
+        if at < self.end { self.text.whole.as_bytes().get(at).copied() } else { None }
     }
 
     /// Goes on by so many bytes.
@@ -127,7 +127,7 @@ impl<'f, 't> Reader<'f, 't> {
 
     /// What stands between two bytes.
     pub(super) fn slice(&self, start: usize, end: usize) -> &'t str {
-        self.text.text.get(start..end).unwrap_or_default()
+        self.text.whole.get(start..end).unwrap_or_default()
     }
 
     /// From a byte to where the part ends.
@@ -189,7 +189,7 @@ impl<'f, 't> Reader<'f, 't> {
 
     /// Whether a parenthesis belongs to an extended pattern such as `@(a|b)`.
     fn follows_glob_operator(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).and_then(|at| self.text.text.as_bytes().get(at));
+        let before = at.checked_sub(1).and_then(|at| self.text.whole.as_bytes().get(at));
         before.is_some_and(|c| b"?*+@!".contains(c))
     }
 

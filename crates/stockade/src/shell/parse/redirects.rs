@@ -46,7 +46,7 @@ impl Converter<'_, '_> {
             self.claims.add(variable.start.offset().saturating_sub(1), start);
         }
         self.claims.add(start, end);
-        let raw = self.text.text.get(start..end).unwrap_or_default();
+        let raw = self.text.whole.get(start..end).unwrap_or_default();
         let operator = raw.trim_start_matches(|c: char| c.is_ascii_digit());
         let known = OPERATORS.into_iter().find(|(text, _)| operator.starts_with(text));
         let span = self.text.span(start, end);

@@ -78,7 +78,7 @@ impl Converter<'_, '_> {
 
     /// The name of a builtin, which the parser keeps without its place.
     fn name(&mut self, name: &str, from: usize) -> Word {
-        let rest = self.text.text.get(from..).unwrap_or_default();
+        let rest = self.text.whole.get(from..).unwrap_or_default();
         let start = from.saturating_add(rest.find(name).unwrap_or(0));
         self.read(start, start.saturating_add(name.len()), Setting::Plain).0
     }
@@ -100,7 +100,7 @@ impl Converter<'_, '_> {
 
     /// `!(a)` is a pattern for the parser, but runs `a` unless a shell option is set.
     fn negated_subshell(&mut self, start: usize) {
-        if self.text.text.get(start..).is_some_and(|name| name.starts_with("!(")) {
+        if self.text.whole.get(start..).is_some_and(|name| name.starts_with("!(")) {
             let span = self.line.span(start, start.saturating_add(2));
             self.front.fault(span, FaultKind::Hidden, "this may be a command or a pattern");
         }
@@ -130,7 +130,7 @@ impl Converter<'_, '_> {
 
     /// The assignment among the operands of a declaration.
     fn operand(&mut self, start: usize, end: usize) -> Word {
-        let text = self.text.text.get(start..end).unwrap_or_default();
+        let text = self.text.whole.get(start..end).unwrap_or_default();
         let is_array = text.find("=(").filter(|at| {
             let name = text.get(..*at).unwrap_or_default();
             name.chars().all(|c| c.is_ascii_alphanumeric() || "_+".contains(c))
@@ -141,7 +141,7 @@ impl Converter<'_, '_> {
         self.claims.add(start, end);
         let value = start.saturating_add(at).saturating_add(1);
         let mut pieces = Pieces::default();
-        pieces.text(self.text.text.get(start..value).unwrap_or_default(), false);
+        pieces.text(self.text.whole.get(start..value).unwrap_or_default(), false);
         pieces.append(Reader::new(self.front, self.text, value, end).value().pieces);
         Word { pieces: pieces.list, span: self.text.span(start, end) }
     }
@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
         }
         self.step(1);
         if self.at < self.end
-            || self.text.text.as_bytes().get(self.at.saturating_sub(1)) != Some(&b')')
+            || self.text.whole.as_bytes().get(self.at.saturating_sub(1)) != Some(&b')')
         {
             self.fault(start, FaultKind::Hidden, "it is not certain where the array ends");
             self.at = self.end;

@@ -39,7 +39,7 @@ impl Converter<'_, '_> {
             return Err(NotWhole::Broken(Fault { span, kind: FaultKind::Syntax, text }));
         }
         documents.claim(&mut claims);
-        for part in claims.unaccounted(line.text) {
+        for part in claims.unaccounted(line.whole) {
             let span = line.span(part.start, part.end);
             front.fault(span, FaultKind::Hidden, "this part was not read");
         }

@@ -1,8 +1,9 @@
 //! Commands inside of words: `$(…)`, backticks, `<(…)` and `>(…)`.
 
+use super::closers::Closers;
 use super::front::{NotWhole, Origin};
 use super::reader::{Pieces, Reader, Setting};
-use super::{Fault, FaultKind, decode, extent};
+use super::{Fault, FaultKind, decode};
 use crate::shell::tree::{Piece, Script};
 
 /// How many parentheses are tried as the closing one; the others belong to `case`.
@@ -31,7 +32,7 @@ impl Reader<'_, '_> {
         let start = self.at;
         let open = start.saturating_add(2);
         let mut first: Option<Fault> = None;
-        for close in extent::Closers::new(self.text.text, open, self.end).take(CLOSERS_MAX) {
+        for close in Closers::new(self.text.whole, open, self.end).take(CLOSERS_MAX) {
             let origin = match self.text.origin {
                 Origin::At(base) => Origin::At(base.saturating_add(open)),
                 Origin::Of(span) => Origin::Of(span),
@@ -63,8 +64,7 @@ impl Reader<'_, '_> {
     pub(super) fn backticks(&mut self, setting: Setting, pieces: &mut Pieces) {
         let start = self.at;
         let open = start.saturating_add(1);
-        let text = self.text.text.as_bytes().get(..self.end).unwrap_or_default();
-        let Ok(after) = extent::backticks(text, open) else {
+        let Ok(after) = self.extent().escaped_until(open, b'`') else {
             return self.unclosed(start, pieces);
         };
         self.at = after;

@@ -4,6 +4,8 @@
 //! is a variable that is split; `$[…]`, `<[…]`, `#[…]` and `@[…]` are a command, a process,
 //! arithmetic and an array inside of a word; `?` is what cannot be known.
 
+use std::fmt::Write as _;
+
 use stockade::shell::tree::{
     Assignment, Connector, Kind, Operation, Piece, Redirect, RedirectKind, Script, Simple,
     Statement, Word,
@@ -40,7 +42,7 @@ fn kind(kind: &Kind) -> String {
                     Connector::And => "&&",
                     Connector::Or => "||",
                 };
-                out.push_str(&format!(" {sign} {}", statement(next)));
+                write!(out, " {sign} {}", statement(next)).unwrap();
             }
             out + ")"
         }
@@ -49,10 +51,10 @@ fn kind(kind: &Kind) -> String {
         Kind::If { arms, otherwise } => {
             let mut out = "(if".to_owned();
             for (condition, body) in arms {
-                out.push_str(&format!(" [{}] then [{}]", script(condition), script(body)));
+                write!(out, " [{}] then [{}]", script(condition), script(body)).unwrap();
             }
             if let Some(body) = otherwise {
-                out.push_str(&format!(" else [{}]", script(body)));
+                write!(out, " else [{}]", script(body)).unwrap();
             }
             out + ")"
         }
@@ -69,7 +71,7 @@ fn kind(kind: &Kind) -> String {
         Kind::Case { word: subject, arms } => {
             let mut out = format!("(case {}", word(subject));
             for (patterns, body) in arms {
-                out.push_str(&format!(" [{}] [{}]", words(patterns), script(body)));
+                write!(out, " [{}] [{}]", words(patterns), script(body)).unwrap();
             }
             out + ")"
         }
