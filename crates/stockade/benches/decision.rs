@@ -41,23 +41,6 @@ fn main() {
         )
         .unwrap();
     }
-    for (name, line) in LINES {
-        let row = measure_call(
-            project.path(),
-            Policy::shipped(),
-            &ToolCall::line(*line),
-            Decision::Allow,
-        );
-        writeln!(
-            table,
-            "| line: `{name}` | {:.0} | {:.1} | {:.1} | {} |",
-            micros(row.first),
-            micros(row.median),
-            micros(row.p99),
-            row.allocations
-        )
-        .unwrap();
-    }
     let judged = judged(project.path());
     writeln!(
         table,
@@ -87,21 +70,6 @@ to open every component of every path, each a system call. A list is looked up b
 search in a sorted set, so a denylist of a thousand names costs what one of twenty-four does; only
 the first call of a process pays for finding the files behind the names.
 ";
-
-/// Lines as agents write them: what is shown, and what is judged.
-const LINES: &[(&str, &str)] = &[
-    ("git status --short", "git status --short"),
-    ("cargo test 2>&1 \\| tail -20", "cargo test 2>&1 | tail -20"),
-    ("grep -rn 'fn main' src \\| head -5", "grep -rn 'fn main' src | head -5"),
-    (
-        "cd src && for f in *.rs; do wc -l \"$f\"; done \\| sort -n",
-        "cd src && for f in *.rs; do wc -l \"$f\"; done | sort -n",
-    ),
-    (
-        "git diff $(git merge-base HEAD main) --stat && make -j4 test",
-        "git diff $(git merge-base HEAD main) --stat && make -j4 test",
-    ),
-];
 
 type Case = (&'static str, Policy, Vec<&'static str>, Decision);
 
@@ -141,10 +109,7 @@ struct Row {
 }
 
 fn measure(root: &Path, policy: Policy, argv: &[&str], expected: Decision) -> Row {
-    measure_call(root, policy, &ToolCall::exec(argv.iter().copied()), expected)
-}
-
-fn measure_call(root: &Path, policy: Policy, call: &ToolCall, expected: Decision) -> Row {
+    let call = &ToolCall::exec(argv.iter().copied());
     let examiner = Examiner::new(Root::open(root).unwrap(), policy);
     let started = Instant::now();
     let first_ruling = examiner.examine(call).ruling;
