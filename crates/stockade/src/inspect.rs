@@ -3,6 +3,7 @@
 
 mod argv;
 mod command;
+pub(crate) mod critical;
 mod finding;
 mod found;
 mod known;

@@ -10,7 +10,7 @@ use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
     Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View, Weight,
-    repository,
+    critical, repository,
 };
 use crate::knowledge::{Knowledge, Nature, Word};
 use crate::outcome::Failure;
@@ -86,9 +86,14 @@ impl Examiner {
             Ok(prepared) => prepared,
             Err(finding) => return self.unprepared(call, *finding),
         };
-        let Inspection { mut commands, findings } = self.inspect(call, &argv, origin, &view);
+        let Inspection { mut commands, mut findings } = self.inspect(call, &argv, origin, &view);
         let listed: Vec<Found> =
             commands.iter().map(|command| Found::of(command, view.cwd_path())).collect();
+        let home = std::env::home_dir();
+        for found in &listed {
+            findings.extend(critical::deletes(found, &view, home.as_deref()));
+        }
+        findings.sort_by_key(|finding| finding.axis);
         let ruling = self.policy.decide(&findings, self.policy.profile);
         let mut ruling = self.by_rules(ruling, call, &listed, &view);
         let program = if commands.is_empty() {

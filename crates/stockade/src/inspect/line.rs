@@ -7,7 +7,6 @@
 mod arithmetic;
 mod builtin;
 mod code;
-mod critical;
 mod flow;
 mod note;
 mod simple;

@@ -34,11 +34,6 @@ impl Source {
         Self { text: line.to_owned(), place: Place::Further(0) }
     }
 
-    /// The line itself, for spans that are the line's already.
-    pub(super) fn whole() -> Self {
-        Self { text: String::new(), place: Place::Further(0) }
-    }
-
     /// Where a part of this text stands in the line.
     pub(super) fn place(&self, span: Span) -> Span {
         match self.place {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::Inspection;
 use super::super::command::{Command, Start};
+use super::super::critical;
 use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::{Found, Target};
 use super::Walker;
@@ -194,6 +195,27 @@ impl Walker<'_> {
         });
     }
 
+    /// A file that may be any.
+    fn unknown_file(&mut self, span: Span) {
+        self.note_placed(Finding {
+            axis: Axis::Path,
+            rule: "unknown",
+            text: "which file this is is not known before the run".to_owned(),
+            argument: None,
+            instead: Some("name the file in the line".to_owned()),
+            listed: None,
+            weight: Weight::Boxed,
+            span: Some(span),
+        });
+    }
+
+    /// A finding whose place is the line's already.
+    fn note_placed(&mut self, finding: Finding) {
+        if self.seen.insert((finding.rule, finding.span, finding.text.clone())) {
+            self.findings.push(finding);
+        }
+    }
+
     /// Writes a command down, and says where; none if there are too many.
     fn push(&mut self, found: Found) -> Option<usize> {
         if self.found.len() >= super::COMMANDS_MAX {
@@ -205,7 +227,9 @@ impl Walker<'_> {
         if let Some(place) = self.places.get(&key) {
             return Some(*place);
         }
-        self.critical_deletes(&found);
+        for finding in critical::deletes(&found, self.view, self.home) {
+            self.note_placed(finding);
+        }
         let place = self.found.len();
         self.places.insert(key, place);
         self.found.push(found);
