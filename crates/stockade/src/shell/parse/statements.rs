@@ -1,8 +1,8 @@
 //! Takes over statements from the parser's tree into ours.
 
 use shuck_ast::{
-    BackgroundOperator, BinaryCommand, BinaryOp, Command, Stmt, StmtSeq, StmtTerminator, WordPart,
-    WordPartNode,
+    BackgroundOperator, BinaryCommand, BinaryOp, Command, CompoundCommand, Stmt, StmtSeq,
+    StmtTerminator, WordPart, WordPartNode,
 };
 
 use super::claims::Claims;
@@ -119,6 +119,14 @@ impl Converter<'_, '_> {
                     binary = left;
                 }
                 _ => break stages.push(&binary.left),
+            }
+        }
+        // The first one is the last in this list.
+        for stage in stages.iter().rev().skip(1) {
+            if let Command::Compound(CompoundCommand::Time(_)) = &stage.command {
+                let span = self.span(stage.span);
+                let text = "after a bar, `time` is a program and no keyword";
+                self.front.fault(span, FaultKind::Hidden, text);
             }
         }
         Kind::Pipeline(stages.into_iter().rev().map(|stmt| self.statement(stmt)).collect())

@@ -10,12 +10,13 @@ use stockade::shell::tree::{Kind, Piece};
 use super::records::{self, Record};
 
 /// Lines that bash takes and that are refused here, with the reason.
-const REFUSED: [(&str, &str); 26] = [
+const REFUSED: [(&str, &str); 27] = [
     (
         "group without a blank before its parenthesis",
         "the parser reads one word; the characters in it give it away",
     ),
     ("negated subshell without a blank", "a pattern or a command, by an option of the shell"),
+    ("time after a bar", "the parser takes a program for a keyword"),
     ("ANSI-C quotes with bytes that are no text", "trees hold text"),
     ("ANSI-C quotes beyond Unicode", "trees hold text"),
     ("line continuation inside an operator", "the parser overlooks it"),
