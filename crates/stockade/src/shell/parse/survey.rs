@@ -6,7 +6,7 @@ use super::extent::Trouble;
 
 /// The parser looks at some texts again for each of certain characters: this many bytes in all take
 /// it less than a second.
-const WORK_MAX: usize = 100_000_000;
+const WORK_MAX: usize = 200_000_000;
 /// Words before a command that nest without brackets, one after the other.
 const PREFIXES_MAX: usize = 16;
 

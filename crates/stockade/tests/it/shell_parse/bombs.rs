@@ -77,9 +77,9 @@ fn line(shape: (&str, &str, &str), bytes: usize) -> String {
     format!("{first}{}{last}", unit.repeat(count))
 }
 
-/// An optimised build is held to its promise; others only to an end.
+/// The wall clock of a busy machine: an end is held here, the figures are in the decision.
 fn limit() -> Duration {
-    if cfg!(debug_assertions) { Duration::from_secs(30) } else { Duration::from_secs(2) }
+    if cfg!(debug_assertions) { Duration::from_secs(30) } else { Duration::from_secs(10) }
 }
 
 #[test]
