@@ -8,7 +8,7 @@ use crate::knowledge::{Code, Hazard, HazardKind, Reading, Runner, Word};
 use crate::shell::expand;
 use crate::shell::parse;
 use crate::shell::state::State;
-use crate::shell::tree::{RedirectKind, Span};
+use crate::shell::tree::{Redirect, RedirectKind, Span};
 
 /// Programs that take shell code from standard input.
 const SHELLS: [&str; 12] =
@@ -188,12 +188,12 @@ impl Walker<'_> {
         if !reads {
             return;
         }
-        let texts = made.redirects.iter().rev().filter(|redirect| {
+        // The last one that may be its standard input.
+        let feeds = |redirect: &&Redirect| self.source.slice(redirect.span).contains('<');
+        let last = made.redirects.iter().rev().find(feeds).filter(|redirect| {
             matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
         });
-        let mut texts = texts.peekable();
-        let text = texts
-            .peek()
+        let text = last
             .map(|redirect| (redirect.target.span, expand::value(&redirect.target, state).known()));
         match text {
             Some((span, Some(text))) => {

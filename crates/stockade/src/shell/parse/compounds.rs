@@ -8,7 +8,7 @@ use shuck_ast::{
 use super::FaultKind;
 use super::reader::{Reader, Setting};
 use super::statements::Converter;
-use crate::shell::tree::{Kind, Script, Word};
+use crate::shell::tree::{Kind, Piece, Script, Statement, Word};
 
 impl Converter<'_, '_> {
     /// Everything that is made of statements.
@@ -41,7 +41,9 @@ impl Converter<'_, '_> {
                 Kind::Arithmetic(vec![self.expression(inner.start, inner.end)])
             }
             CompoundCommand::Time(it) => {
-                Kind::Time(it.command.as_ref().map(|stmt| Box::new(self.statement(stmt))))
+                let mut body = it.command.as_ref().map(|stmt| Box::new(self.statement(stmt)));
+                body.as_mut().into_iter().for_each(|body| without_dashes(body));
+                Kind::Time(body)
             }
             CompoundCommand::Conditional(it) => Kind::Test(self.test(it)),
             CompoundCommand::Coproc(it) => {
@@ -173,5 +175,17 @@ impl Converter<'_, '_> {
 
     fn claim(&mut self, span: Place) {
         self.claims.add(span.start.offset(), span.end.offset());
+    }
+}
+
+/// `time -- a` times `a`; the parser takes the dashes for a name.
+fn without_dashes(timed: &mut Statement) {
+    if let Kind::Pipeline(parts) = &mut timed.kind {
+        return parts.iter_mut().take(1).for_each(without_dashes);
+    }
+    let Kind::Simple(simple) = &mut timed.kind else { return };
+    let first = simple.words.first().map(|word| word.pieces.as_slice());
+    if matches!(first, Some([Piece::Text { text, quoted: false }]) if text == "--") {
+        simple.words.remove(0);
     }
 }

@@ -3,6 +3,7 @@
 use shuck_ast::File;
 use shuck_parser::parser::{ParseResult, ParseStatus, Parser};
 use shuck_parser::{ShellDialect, ShellProfile};
+use std::borrow::Cow;
 
 use super::claims::Claims;
 use super::heredocs::HereDocuments;
@@ -184,11 +185,20 @@ impl Front {
     }
 }
 
+/// The option that makes a shell expand aliases.
+const ALIASES: &str = "expand_aliases";
+
 /// Asks the parser.
 fn ask(source: &str) -> ParseResult {
     let profile = ShellProfile::native(ShellDialect::Bash);
     let fuel = source.len().checked_div(BYTES_PER_STEP).unwrap_or(0).max(FUEL_MIN);
-    Parser::with_limits_and_profile(source, PARSER_DEPTH, fuel, profile).parse()
+    // The parser would expand aliases itself, and then its places are those of no text.
+    let source = if source.contains(ALIASES) {
+        Cow::Owned(source.replace(ALIASES, &ALIASES.to_ascii_uppercase()))
+    } else {
+        Cow::Borrowed(source)
+    };
+    Parser::with_limits_and_profile(&source, PARSER_DEPTH, fuel, profile).parse()
 }
 
 /// The brace that the parser stumbled over although it is part of a word, as in `\{}`. Since only

@@ -56,6 +56,10 @@ impl Converter<'_, '_> {
         };
         let skipped = raw.len().saturating_sub(operator.len()).saturating_add(text.len());
         let target = start.saturating_add(skipped);
+        if text.starts_with("<<") && self.is_of_another_descriptor(start) {
+            // Nothing reads it as input.
+            kind = RedirectKind::Copy;
+        }
         if let (RedirectTarget::Heredoc(document), "<<" | "<<-") = (&found.target, text) {
             let body = self.document(document, target..end, text == "<<-");
             return Redirect { kind, target: body, span };
@@ -65,6 +69,22 @@ impl Converter<'_, '_> {
             kind = RedirectKind::Write;
         }
         Redirect { kind, target, span }
+    }
+
+    /// Whether a part is the number of a descriptor before `<<`, which the parser takes for a word.
+    pub(super) fn is_number(&self, start: usize, end: usize) -> bool {
+        let part = self.text.text.get(start..end).unwrap_or_default();
+        let after = self.text.text.get(end..).unwrap_or_default();
+        !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit()) && after.starts_with("<<")
+    }
+
+    /// Whether a number that is not nought stands before an operator.
+    fn is_of_another_descriptor(&self, operator: usize) -> bool {
+        let before = self.text.text.get(..operator).unwrap_or_default();
+        let rest = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_word = rest.chars().next_back().is_some_and(|c| !" \t\n;&|()<>`".contains(c));
+        let number = before.get(rest.len()..).unwrap_or_default();
+        !is_word && number.bytes().any(|c| c != b'0')
     }
 
     /// The word after the operator.

@@ -17,13 +17,36 @@ impl Converter<'_, '_> {
     /// Assignments and words.
     pub(super) fn simple(&mut self, found: &SimpleCommand) -> Simple {
         let before = self.claims.count();
-        let assignments = self.assignments(&found.assignments);
-        let mut words = Vec::with_capacity(found.args.len().saturating_add(1));
-        if found.name.span.start != found.name.span.end {
-            self.negated_subshell(found.name.span.start.offset());
-            words.push(self.word(&found.name, Setting::Plain));
+        let mut assignments = self.assignments(&found.assignments);
+        let mut end = found.assignments.last().map(|last| last.span.end.offset());
+        let mut words: Vec<Word> = Vec::with_capacity(found.args.len().saturating_add(1));
+        for part in std::iter::once(&found.name).chain(&found.args) {
+            let (from, to) = (part.span.start.offset(), part.span.end.offset());
+            if from == to {
+                continue;
+            }
+            if self.is_number(from, to) {
+                self.claims.add(from, to);
+                continue;
+            }
+            if words.is_empty() {
+                self.negated_subshell(from);
+            }
+            let word = self.word(part, Setting::Plain);
+            // `a=<(b)` is one word, and two for the parser: what has nothing between it is one.
+            let before = match words.last_mut() {
+                Some(last) => Some(last),
+                None => assignments.last_mut().map(|last| &mut last.value),
+            };
+            match before.filter(|_| end == Some(from)) {
+                Some(before) => {
+                    before.pieces.extend(word.pieces);
+                    before.span.end = word.span.end;
+                }
+                None => words.push(word),
+            }
+            end = Some(to);
         }
-        words.extend(found.args.iter().map(|word| self.word(word, Setting::Plain)));
         self.unnegate(&mut words);
         self.ended(assignments, words, before)
     }
