@@ -1,7 +1,7 @@
 //! Whether a program that ran was found by the gate before.
 
 use stockade::gate::Examination;
-use stockade::inspect::{Axis, Found};
+use stockade::inspect::{Axis, Finding, Found, Target};
 
 use crate::trace::Executed;
 
@@ -12,7 +12,7 @@ pub(crate) enum Known {
     Found,
     /// Something in the line is marked as known in the run alone.
     Marked,
-    /// A program that was found has code of its own language, which is nobody's shell.
+    /// A program that was found has code of its own, a script or another language.
     Foreign,
     /// It is not.
     Not,
@@ -22,15 +22,14 @@ pub(crate) enum Known {
 pub(crate) struct Claim {
     commands: Vec<Found>,
     is_marked: bool,
+    /// Whether a script is noted, which is a program of its own.
+    has_script: bool,
     /// Why the gate does not understand the line, if it does not.
     pub(crate) fault: Option<String>,
 }
 
 /// The facts by which a line is refused because it is not understood.
 const FAULTS: [&str; 5] = ["syntax", "too-long", "too-deep", "too-much", "unclear"];
-
-/// The facts that say that another program than those found may run.
-const MARKS: [&str; 2] = ["dynamic", "script"];
 
 impl Claim {
     pub(crate) fn of(examination: Examination) -> Self {
@@ -40,9 +39,11 @@ impl Claim {
         let is_marked = examination
             .findings
             .iter()
-            .any(|finding| finding.axis == Axis::Shell && MARKS.contains(&finding.rule))
+            .any(|finding| finding.axis == Axis::Shell && finding.rule == "dynamic")
             || examination.commands.iter().any(stands_for_another);
-        Self { commands: examination.commands, is_marked, fault }
+        let is_script = |finding: &Finding| (finding.axis, finding.rule) == (Axis::Shell, "script");
+        let has_script = examination.findings.iter().any(is_script);
+        Self { commands: examination.commands, is_marked, has_script, fault }
     }
 
     /// The claim of a gate that does not look into what such a part of the line holds.
@@ -64,10 +65,12 @@ impl Claim {
         // Nothing hides a program that stands in the line as a command; its words may be hidden.
         let is_hidden = !has_to_be_found(executed)
             || self.commands.iter().any(|found| is_named(found, executed));
-        match is_hidden {
-            true if self.is_marked => Known::Marked,
-            true if self.commands.iter().any(is_foreign) => Known::Foreign,
-            true | false => Known::Not,
+        if is_hidden && self.is_marked {
+            Known::Marked
+        } else if is_hidden && (self.has_script || self.commands.iter().any(is_foreign)) {
+            Known::Foreign
+        } else {
+            Known::Not
         }
     }
 
@@ -92,7 +95,8 @@ impl Claim {
 
 /// Whether a command may be another program than its words say.
 fn stands_for_another(found: &Found) -> bool {
-    found.dynamic && (found.known.first() == Some(&false) || !found.known.contains(&false))
+    let is_known = !found.known.contains(&false) && !found.targets.iter().any(Target::is_open);
+    found.dynamic && (found.known.first() == Some(&false) || is_known)
 }
 
 /// The programs with an `m` stand in lines as commands.
@@ -101,7 +105,7 @@ fn has_to_be_found(executed: &Executed) -> bool {
     name.len() == 4 && name.starts_with('m') && name[1..].bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a program starts others by code or settings that are no shell line.
+/// Whether a program starts others by code or settings that are no shell's.
 fn is_foreign(found: &Found) -> bool {
     let name = found.words.first().and_then(|name| name.to_str()).unwrap_or_default();
     matches!(base(name), "awk" | "sed" | "perl" | "python3" | "git" | "tar")
@@ -125,7 +129,7 @@ fn is(found: &Found, executed: &Executed) -> bool {
     }
     let words: Vec<&str> = found.words.iter().filter_map(|word| word.to_str()).collect();
     // What adds words may put them anywhere: `xargs -I{}`, `find -exec`.
-    if stands_for_another(found) {
+    if found.open || stands_for_another(found) {
         return true;
     }
     let known = words.iter().zip(&found.known).map(|(word, known)| known.then(|| in_the_box(word)));
@@ -147,12 +151,17 @@ fn in_the_box(word: &str) -> String {
 fn fits(pattern: &[Option<String>], got: &[&str]) -> bool {
     match pattern.split_first() {
         None => got.is_empty(),
-        // The number of a descriptor is not known before.
         Some((Some(word), rest)) => got.split_first().is_some_and(|(first, others)| {
-            let is_it =
-                word == first || word.starts_with("/dev/fd/") && first.starts_with("/dev/fd/");
-            is_it && fits(rest, others)
+            without_descriptors(word) == without_descriptors(first) && fits(rest, others)
         }),
         Some((None, rest)) => (0..=got.len()).any(|skipped| fits(rest, &got[skipped..])),
     }
+}
+
+/// A word without the numbers of descriptors, which are not known before.
+fn without_descriptors(word: &str) -> String {
+    let mut parts = word.split("/dev/fd/");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let number = |c: char| c.is_ascii_digit();
+    parts.fold(first, |text, part| text + "/dev/fd/" + part.trim_start_matches(number))
 }

@@ -125,8 +125,9 @@ impl Jail {
             }
             Way::Called => {
                 let call = |(n, text): (usize, String)| {
-                    let input = serde_json::json!({"command": text, "cwd": format!("l{n}")});
-                    format!("{}\n", serde_json::json!({"tool": "Bash", "input": input}))
+                    let (input, cwd) = (serde_json::json!({"command": text}), format!("l{n}"));
+                    let call = serde_json::json!({"tool": "Bash", "cwd": cwd, "input": input});
+                    format!("{call}\n")
                 };
                 let calls: String = numbered.enumerate().map(call).collect();
                 fs::write(self.beside("calls"), calls).unwrap();

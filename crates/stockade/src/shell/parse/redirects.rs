@@ -73,14 +73,14 @@ impl Converter<'_, '_> {
 
     /// Whether a part is the number of a descriptor before `<<`, which the parser takes for a word.
     pub(super) fn is_number(&self, start: usize, end: usize) -> bool {
-        let part = self.text.text.get(start..end).unwrap_or_default();
-        let after = self.text.text.get(end..).unwrap_or_default();
+        let part = self.text.whole.get(start..end).unwrap_or_default();
+        let after = self.text.whole.get(end..).unwrap_or_default();
         !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit()) && after.starts_with("<<")
     }
 
     /// Whether a number that is not nought stands before an operator.
     fn is_of_another_descriptor(&self, operator: usize) -> bool {
-        let before = self.text.text.get(..operator).unwrap_or_default();
+        let before = self.text.whole.get(..operator).unwrap_or_default();
         let rest = before.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_word = rest.chars().next_back().is_some_and(|c| !" \t\n;&|()<>`".contains(c));
         let number = before.get(rest.len()..).unwrap_or_default();
