@@ -189,8 +189,8 @@ impl fmt::Display for Tally {
             f,
             "{found} programs found, {marked} behind a mark, {foreign} in other languages"
         )?;
-        for (fault, (count, _)) in stricter {
-            writeln!(f, "{count} lines that bash takes: {fault}")?;
+        for (fault, (count, shortest)) in stricter {
+            writeln!(f, "{count} lines that bash takes: {fault}: {shortest:?}")?;
         }
         Ok(())
     }

@@ -220,17 +220,29 @@ fn assignment(field: &Field) -> Option<(String, Option<String>)> {
     Some((name, value))
 }
 
+/// Words of the grammar for which an alias may stand too.
+const RESERVED: [&str; 21] = [
+    "!", "{", "}", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done",
+    "case", "esac", "in", "select", "function", "time", "coproc", "[[",
+];
+
 fn note_aliases(arguments: &[Field], state: &mut State) {
     for argument in arguments {
         match argument.known() {
             Some(text) => {
                 if let Some((name, code)) = text.split_once('=') {
                     state.set_alias(name, Some(code.to_owned()));
+                    // One for `if` or `{` is taken where no command is seen.
+                    if RESERVED.contains(&name) {
+                        state.alter("alias");
+                    }
                 }
             }
             None => match assignment(argument) {
-                Some((name, _)) => state.set_alias(&name, None),
-                None => state.alter("alias"),
+                Some((name, _)) if !RESERVED.contains(&name.as_str()) => {
+                    state.set_alias(&name, None);
+                }
+                Some(_) | None => state.alter("alias"),
             },
         }
     }

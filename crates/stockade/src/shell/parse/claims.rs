@@ -12,6 +12,8 @@ const GLUE: [&str; 22] = [
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     ranges: Vec<Range<usize>>,
+    /// Where two parts touch and are one word.
+    joints: Vec<usize>,
 }
 
 impl Claims {
@@ -20,6 +22,11 @@ impl Claims {
         if start < end {
             self.ranges.push(start..end);
         }
+    }
+
+    /// Notes that the parts which touch here have been made one word.
+    pub(super) fn join(&mut self, at: usize) {
+        self.joints.push(at);
     }
 
     /// How many parts there are, to ask later for those after them.
@@ -41,7 +48,8 @@ impl Claims {
         let mut found = Vec::new();
         let mut at = 0;
         for range in self.ranges {
-            if range.start < at || range.end > text.len() || is_torn(text, at, range.start) {
+            let is_torn = is_torn(text, at, range.start) && !self.joints.contains(&range.start);
+            if range.start < at || range.end > text.len() || is_torn {
                 found.push(range.clone());
             } else {
                 glue(text, at..range.start, &mut found);

@@ -40,6 +40,7 @@ impl Converter<'_, '_> {
             };
             match before.filter(|_| end == Some(from)) {
                 Some(before) => {
+                    self.claims.join(from);
                     before.pieces.extend(word.pieces);
                     before.span.end = word.span.end;
                 }

@@ -10,7 +10,7 @@ use stockade::shell::tree::{Kind, Piece};
 use super::records::{self, Record};
 
 /// Lines that bash takes and that are refused here, with the reason.
-const REFUSED: [(&str, &str); 27] = [
+const REFUSED: [(&str, &str); 23] = [
     (
         "group without a blank before its parenthesis",
         "the parser reads one word; the characters in it give it away",
@@ -26,16 +26,9 @@ const REFUSED: [(&str, &str); 27] = [
     ("a command in braces with a bar", "the same"),
     ("a form of zsh", "bash refuses it when it comes to it"),
     ("backticks that are no script", "bash refuses it when it comes to it"),
-    ("process substitution without a blank", "the parser tears the word"),
-    ("a word that goes on after a process substitution", "the parser tears the word"),
     ("here-document whose last line is joined", "the parser ends it too early"),
     ("here-document that does not end", "bash warns and takes it"),
     ("here-document with an expansion as delimiter", "the parser refuses it"),
-    (
-        "an alias that would change the structure",
-        "the parser replaces aliases, bash only where they are on",
-    ),
-    ("a closing brace that is torn off a word", "the parser tears the word"),
     ("a reserved word after an assignment", "it could be a mistake of the parser"),
     ("a form of zsh: background", "bash reads a command `!` after it"),
     (
