@@ -1,14 +1,16 @@
 //! What a call shows to the rules: its commands, and the paths and hosts that they are about.
 
-use std::path::{Path, PathBuf};
+mod places;
 
-use crate::inspect::{Found, Target, View, pattern};
+use std::path::Path;
+
+use crate::inspect::{Found, View};
 use crate::knowledge::{EffectKind, Nature};
 use crate::policy::rule::{
-    AssignmentFacts, CommandFacts, Facts, HostFacts, Part, PathFacts, Place, Reach, WordFacts,
-    WrapperFacts,
+    AssignmentFacts, CommandFacts, Facts, HostFacts, Part, Place, WordFacts, WrapperFacts,
 };
 use crate::shell::tree::Span;
+use places::{Places, Reading};
 
 /// The facts of a call, and where each of them stands in its line.
 pub(super) struct Shown {
@@ -39,11 +41,14 @@ impl Shown {
             writes: Vec::new(),
             hosts: Vec::new(),
         };
+        let mut places = Places::new(view, commands);
         for (at, found) in commands.iter().enumerate() {
             shown.facts.commands.push(command(found, commands));
             shown.commands.push(found.span);
-            shown.add_targets(at, found, view);
+            shown.add_targets(at, found, &mut places);
         }
+        shown.facts.reads.extend(places.behind_links(&shown.facts.reads, &mut shown.reads));
+        shown.facts.writes.extend(places.behind_links(&shown.facts.writes, &mut shown.writes));
         shown
     }
 
@@ -58,7 +63,7 @@ impl Shown {
         }
     }
 
-    fn add_targets(&mut self, at: usize, found: &Found, view: &View<'_>) {
+    fn add_targets(&mut self, at: usize, found: &Found, places: &mut Places<'_, '_>) {
         for target in &found.targets {
             let span = target.span.or(found.span);
             match target.kind {
@@ -72,19 +77,19 @@ impl Shown {
                     self.hosts.push(span);
                 }
                 EffectKind::Read | EffectKind::Execute => {
-                    for path in paths(at, found, target, view, Reach::Itself) {
+                    for path in places.of(at, found, target, places::read_of(found)) {
                         self.facts.reads.push(path);
                         self.reads.push(span);
                     }
                 }
                 EffectKind::Write => {
-                    for path in paths(at, found, target, view, Reach::Itself) {
+                    for path in places.of(at, found, target, Reading::Itself) {
                         self.facts.writes.push(path);
                         self.writes.push(span);
                     }
                 }
                 EffectKind::Delete => {
-                    for path in paths(at, found, target, view, Reach::Tree) {
+                    for path in places.of(at, found, target, Reading::All) {
                         self.facts.writes.push(path);
                         self.writes.push(span);
                     }
@@ -140,45 +145,4 @@ fn words(found: &Found) -> impl Iterator<Item = WordFacts> {
         .iter()
         .zip(&found.known)
         .map(|(word, known)| WordFacts { text: word.clone(), known: *known })
-}
-
-/// The paths that a target may mean, each with where it leads.
-fn paths(
-    at: usize,
-    found: &Found,
-    target: &Target,
-    view: &View<'_>,
-    reach: Reach,
-) -> Vec<PathFacts> {
-    if found.remote {
-        return Vec::new();
-    }
-    let at = Some(at).filter(|_| !target.redirected);
-    let known = target.known;
-    let mut named = Vec::new();
-    if let Some(field) = target.field.as_ref().filter(|field| field.is_pattern()) {
-        for folder in found.folders.iter().chain(&found.entered) {
-            let seen = view.from_folder(folder).ok();
-            let made = seen.and_then(|view| pattern::paths(field, &view)).unwrap_or_default();
-            named.extend(made.into_iter().map(|path| folder.join(path)));
-        }
-    }
-    let is_pattern = !named.is_empty();
-    let mut facts: Vec<PathFacts> =
-        named.into_iter().map(|path| fact(at, path, true, view, reach)).collect();
-    if !is_pattern {
-        for path in found.places(target) {
-            // A relative path in a folder that is not known may be anywhere.
-            let known = known && path.is_absolute();
-            facts.push(fact(at, view.cwd_path().join(path), known, view, reach));
-        }
-    }
-    facts
-}
-
-fn fact(at: Option<usize>, path: PathBuf, known: bool, view: &View<'_>, reach: Reach) -> PathFacts {
-    let real = view.real(path.as_os_str()).filter(|_| known);
-    let is_of_the_work = real.as_ref().is_some_and(|real| real.starts_with(view.root().path()));
-    let free = path == Path::new("/dev/null") || is_of_the_work;
-    PathFacts { named: path, real, known, reach, command: at, free }
 }

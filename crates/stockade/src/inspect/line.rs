@@ -30,6 +30,9 @@ use code::Source;
 
 /// Commands in one line before it counts as a maze.
 const COMMANDS_MAX: usize = 4096;
+/// Statements gone through and words made of a line before it counts as a maze: loops in loops and
+/// functions that call one another multiply.
+const WORK_MAX: usize = 40_000;
 /// Code in code, functions in functions, statements in statements.
 const DEPTH_MAX: usize = 64;
 
@@ -67,6 +70,7 @@ impl Inspector<'_> {
             places: HashMap::new(),
             calling: Vec::new(),
             depth: 0,
+            work: 0,
             is_remote: false,
             is_open: false,
             is_full: false,
@@ -103,6 +107,8 @@ struct Walker<'w> {
     /// The functions that are being called.
     calling: Vec<String>,
     depth: usize,
+    /// Statements gone through and words made so far.
+    work: usize,
     is_remote: bool,
     /// Whether words are added to the commands that are being read.
     is_open: bool,
@@ -215,6 +221,16 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// Whether there is still room for so much more to look at; if not, that refuses.
+    fn takes(&mut self, work: usize, span: Span) -> bool {
+        self.work = self.work.saturating_add(work);
+        if self.is_full || self.depth >= DEPTH_MAX || self.work > WORK_MAX {
+            self.full(span);
+            return false;
+        }
+        true
+    }
+
     /// Too much to look at: nothing more is, and that refuses.
     fn full(&mut self, span: Span) {
         if !self.is_full {
@@ -224,8 +240,8 @@ impl<'w> Walker<'w> {
                 axis: Axis::Shell,
                 rule: "too-much",
                 text: format!(
-                    "the line has more than {COMMANDS_MAX} commands, or more than {DEPTH_MAX} in \
-                     one another"
+                    "the line has more than {COMMANDS_MAX} commands, more than {DEPTH_MAX} in one \
+                     another, or too many rounds and words"
                 ),
                 instead: Some("run it in parts".to_owned()),
                 span,

@@ -50,34 +50,63 @@ enum Sign {
 
 /// The names of a path, each a pattern.
 fn names(field: &Field) -> Option<Vec<Vec<Sign>>> {
-    let mut names = vec![Vec::new()];
-    let mut in_class = false;
+    let mut signs = Vec::new();
     for bit in &field.bits {
-        let signs: Vec<Sign> = match bit {
-            Bit::Text(text) => text.chars().map(Sign::Char).collect(),
-            Bit::Glob('*') => vec![Sign::Any],
-            Bit::Glob('?') => vec![Sign::One],
-            Bit::Glob(_) => {
-                in_class = true;
-                vec![Sign::Class]
-            }
+        match bit {
+            Bit::Text(text) => signs.extend(text.chars().map(Sign::Char)),
+            Bit::Glob('*') => signs.push(Sign::Any),
+            Bit::Glob('?') => signs.push(Sign::One),
+            Bit::Glob(_) => signs.push(Sign::Class),
             Bit::Unknown => return None,
-        };
-        for sign in signs {
-            match sign {
-                Sign::Char(']') if in_class => in_class = false,
-                Sign::Char('/') => {
-                    in_class = false;
-                    names.push(Vec::new());
-                }
-                Sign::Char(_) | Sign::Any | Sign::One if in_class => {}
-                Sign::Char(_) | Sign::Any | Sign::One | Sign::Class => {
-                    names.last_mut()?.push(sign);
-                }
+        }
+    }
+    let mut names = vec![Vec::new()];
+    let mut at = 0_usize;
+    while let Some(sign) = signs.get(at) {
+        at = at.saturating_add(1);
+        match sign {
+            Sign::Char('/') => names.push(Vec::new()),
+            Sign::Class => {
+                let end = class_end(signs.get(at..).unwrap_or_default());
+                // One that nothing closes is a bracket and nothing more.
+                names.last_mut()?.push(end.map_or(Sign::Char('['), |_| Sign::Class));
+                at = at.saturating_add(end.unwrap_or(0));
             }
+            Sign::Char(_) | Sign::Any | Sign::One => names.last_mut()?.push(*sign),
         }
     }
     Some(names)
+}
+
+/// How many signs after a `[` belong to it: `]` may stand first, and `[:alpha:]` within.
+fn class_end(signs: &[Sign]) -> Option<usize> {
+    let is = |at: usize, c: char| match signs.get(at) {
+        Some(Sign::Char(one)) => *one == c,
+        Some(Sign::Class) => c == '[',
+        Some(Sign::Any | Sign::One) | None => false,
+    };
+    let mut at = usize::from(is(0, '!') || is(0, '^'));
+    at = at.saturating_add(usize::from(is(at, ']')));
+    while at < signs.len() {
+        let next = at.saturating_add(1);
+        let kind = [':', '.', '='].into_iter().find(|kind| is(at, '[') && is(next, *kind));
+        if let Some(kind) = kind {
+            let from = next.saturating_add(1);
+            let closes = |end: &usize| is(*end, kind) && is(end.saturating_add(1), ']');
+            if let Some(end) = (from..signs.len()).find(closes) {
+                at = end.saturating_add(2);
+                continue;
+            }
+        }
+        if is(at, ']') {
+            return Some(next);
+        }
+        if is(at, '/') {
+            return None;
+        }
+        at = next;
+    }
+    None
 }
 
 fn literal(name: &[Sign]) -> Option<String> {
@@ -141,7 +170,7 @@ fn fits(pattern: &[Sign], name: &str) -> bool {
                 at = at.saturating_add(1);
                 of = of.saturating_add(1);
             }
-            Some(Sign::Char(c)) if name.get(at) == Some(c) => {
+            Some(Sign::Char(c)) if name.get(at).is_some_and(|one| is_same(*one, *c)) => {
                 at = at.saturating_add(1);
                 of = of.saturating_add(1);
             }
@@ -156,4 +185,9 @@ fn fits(pattern: &[Sign], name: &str) -> bool {
         }
     }
     pattern.get(of..).is_none_or(|rest| rest.iter().all(|sign| *sign == Sign::Any))
+}
+
+/// Whether two letters are one, for a shell that may have been told not to tell them apart.
+fn is_same(one: char, other: char) -> bool {
+    one == other || one.to_lowercase().eq(other.to_lowercase())
 }

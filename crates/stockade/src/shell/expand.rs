@@ -9,6 +9,9 @@ use super::tree::{Operation, Piece, Span, Word};
 /// descriptor's name from another's.
 pub const SUBSTITUTED: &str = "/dev/fd/63";
 
+/// Bytes that the expansions of one word may become and still be known.
+const EXPANDED_MAX: usize = 64 << 10;
+
 /// One word that a program gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
@@ -67,6 +70,18 @@ pub(super) enum Hole {
     Fields(Vec<Field>),
     /// One word, of which nothing is known.
     Unknown,
+}
+
+impl Hole {
+    /// Bytes of known text.
+    fn len(&self) -> usize {
+        let bit = |bit: &Bit| if let Bit::Text(text) = bit { text.len() } else { 1 };
+        match self {
+            Self::Text(text) | Self::Assumed(text) => text.len(),
+            Self::Fields(fields) => fields.iter().flat_map(|field| &field.bits).map(bit).sum(),
+            Self::Unknown => 0,
+        }
+    }
 }
 
 impl Atom {
@@ -171,11 +186,21 @@ fn plain(word: &Word) -> Option<Field> {
 
 fn atoms(word: &Word, state: &State) -> Vec<Atom> {
     let mut atoms = Vec::new();
+    let mut room = EXPANDED_MAX;
     for piece in &word.pieces {
+        if let Some(Atom::Hole { value, .. }) = atoms.last_mut() {
+            match room.checked_sub(value.len()) {
+                Some(rest) => room = rest,
+                None => *value = Hole::Unknown,
+            }
+        }
         match piece {
             Piece::Text { text, quoted: true } if text.is_empty() => atoms.push(Atom::Quotes),
             Piece::Text { text, quoted } => {
                 atoms.extend(text.chars().map(|c| Atom::Char { c, quoted: *quoted }));
+            }
+            Piece::Variable { name, quoted: true } if name == "*" => {
+                atoms.push(Atom::Hole { value: joined(state), quoted: true });
             }
             Piece::Variable { name, quoted } => {
                 atoms.push(Atom::Hole { value: variable(name, state), quoted: *quoted });
@@ -221,6 +246,13 @@ fn variable(name: &str, state: &State) -> Hole {
     }
 }
 
+/// `"$*"`: all words as one.
+fn joined(state: &State) -> Hole {
+    let fields = state.positional().filter(|_| state.splits_as_usual());
+    let texts = fields.and_then(|fields| fields.iter().map(Field::known).collect());
+    texts.map_or(Hole::Unknown, |texts: Vec<String>| Hole::Text(texts.join(" ")))
+}
+
 /// `$1`: a word of the function's call.
 fn argument(number: usize, state: &State) -> Hole {
     let Some(at) = number.checked_sub(1) else { return Hole::Unknown };
@@ -263,8 +295,22 @@ fn parameter(name: &str, operation: &Operation, state: &State) -> Hole {
     }
 }
 
-/// The home folder for a `~` that stands first.
-fn with_home(atoms: Vec<Atom>, state: &State) -> Vec<Atom> {
+/// The home folder for a `~` that stands first, or behind what looks like an assignment: `if=~/x`.
+fn with_home(mut atoms: Vec<Atom>, state: &State) -> Vec<Atom> {
+    let is_name = |atom: &&Atom| match atom {
+        Atom::Char { c, quoted: false } => c.is_ascii_alphanumeric() || *c == '_',
+        Atom::Char { .. } | Atom::Quotes | Atom::Hole { .. } => false,
+    };
+    let name = atoms.iter().take_while(is_name).count();
+    if name > 0 && atoms.get(name) == Some(&Atom::plain('=')) {
+        let value = atoms.split_off(name.saturating_add(1));
+        atoms.extend(with_first_home(value, state));
+        return atoms;
+    }
+    with_first_home(atoms, state)
+}
+
+fn with_first_home(atoms: Vec<Atom>, state: &State) -> Vec<Atom> {
     if atoms.first() != Some(&Atom::plain('~')) {
         return atoms;
     }

@@ -59,6 +59,10 @@ impl<'s> Maker<'s> {
                     if at > 0 {
                         self.close();
                     }
+                    if let Some(text) = field.likely().filter(|_| !quoted) {
+                        self.hole(&assumed(text, field.assumed), quoted);
+                        continue;
+                    }
                     let open = self.field();
                     open.bits.extend(field.bits.iter().cloned());
                     open.single &= field.single && (quoted || field.known().is_some());
@@ -115,4 +119,9 @@ impl<'s> Maker<'s> {
     fn close(&mut self) {
         self.made.extend(self.open.take());
     }
+}
+
+/// What a word that was given before becomes without quotes: it is split like any value.
+fn assumed(text: String, is_assumed: bool) -> Hole {
+    if is_assumed { Hole::Assumed(text) } else { Hole::Text(text) }
 }

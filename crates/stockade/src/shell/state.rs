@@ -13,6 +13,9 @@ use super::tree::Statement;
 /// Folders that a shell may be in before it could be anywhere.
 const FOLDERS_MAX: usize = 4;
 
+/// Bytes of a value that is kept: `x=$x$x` doubles it.
+const VALUE_MAX: usize = 8 << 10;
+
 /// The state of one shell; a copy is cheap, and is what a subshell has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
@@ -32,6 +35,7 @@ pub struct State {
     stops: bool,
     /// `shopt -s lastpipe`: the last part of a pipeline runs in this shell.
     last_pipes: bool,
+    by_links: bool,
     attributes: Rc<BTreeSet<(String, Attribute)>>,
     /// The variables of the environment, as they were at first.
     inherited: Rc<BTreeMap<String, Value>>,
@@ -110,6 +114,7 @@ impl State {
             altered: None,
             stops: false,
             last_pipes: false,
+            by_links: false,
             attributes: Rc::default(),
         };
         state.move_to(vec![folder.to_owned()]);
@@ -130,6 +135,7 @@ impl State {
 
     /// Sets a variable; `None` for a value that is not known.
     pub fn set(&mut self, name: &str, value: Option<String>) {
+        let value = value.filter(|text| text.len() <= VALUE_MAX);
         let value = value.map_or(Value::Unknown, Value::Known);
         let is_unruly = self.is(name, Attribute::Unruly) || is_set_by_the_shell(name);
         let is_kept = !is_unruly && (value.is_number() || !self.is(name, Attribute::Integer));
@@ -263,6 +269,36 @@ impl State {
         self.move_to(folders);
     }
 
+    /// `pushd` without a word: this folder and the one that was put aside last change places.
+    pub fn swap_folder(&mut self) {
+        let here = self.folders.clone();
+        let there = self.aside.pop().unwrap_or_default();
+        self.aside.push(here);
+        self.move_to(there);
+    }
+
+    /// `pushd +1`, `popd -n`: it may be in any of the folders that were put aside, or still here.
+    pub fn turn_folders(&mut self) {
+        let is_known = !self.folders.is_empty() && self.aside.iter().all(|one| !one.is_empty());
+        let mut all = self.folders.clone();
+        all.extend(self.aside.iter().flatten().cloned());
+        if !is_known {
+            all.clear();
+        }
+        self.aside = vec![all.clone(); self.aside.len()];
+        self.move_to(all);
+    }
+
+    /// `set -P`: `cd` follows links before it takes `..` away.
+    pub fn go_by_links(&mut self) {
+        self.by_links = true;
+    }
+
+    /// Whether `cd` may follow links before it takes `..` away.
+    pub fn goes_by_links(&self) -> bool {
+        self.by_links
+    }
+
     /// `shift`: so many words go, if it is known how many and which.
     pub fn shift(&mut self, count: Option<usize>) {
         let parts = count.and_then(|count| self.positional()?.split_at_checked(count));
@@ -337,6 +373,7 @@ impl State {
         }
         self.stops &= other.stops;
         self.last_pipes |= other.last_pipes;
+        self.by_links |= other.by_links;
         if self.attributes != other.attributes {
             let theirs = other.attributes.iter().cloned();
             Rc::make_mut(&mut self.attributes).extend(theirs);

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::view::Landing;
+use super::super::found::Found;
+use super::super::pattern;
 use super::simple::Made;
 use super::{Failed, Walker};
+use crate::knowledge::EffectKind;
 use crate::shell::expand::{Bit, Field};
 use crate::shell::state::{Attribute, Lookup, State, lexical};
 use crate::shell::tree::Span;
@@ -12,20 +14,12 @@ use crate::shell::tree::Span;
 impl Walker<'_> {
     /// Changes the state as the command does, where it is one of the shell's own.
     pub(super) fn builtin(&mut self, made: &Made<'_>, state: &mut State) -> Failed {
-        let mut words = made.fields.as_slice();
-        while let Some((first, rest)) = words.split_first()
-            && matches!(first.known().as_deref(), Some("command" | "builtin"))
-        {
-            words = rest;
-        }
-        let (name, arguments) = words.split_first()?;
+        let (name, arguments) = without_prefixes(&made.fields).split_first()?;
         match name.known()?.as_str() {
             "cd" => return self.change_folder(arguments, state),
-            "pushd" => {
-                state.push_folder();
-                return self.change_folder(arguments, state);
-            }
-            "popd" => state.pop_folder(),
+            "pushd" => return self.push_folder(arguments, state),
+            "popd" if arguments.is_empty() => state.pop_folder(),
+            "popd" => state.turn_folders(),
             "local" if self.calling.is_empty() => {
                 // Outside of a function it fails, and sets nothing.
                 let before = state.clone();
@@ -75,19 +69,46 @@ impl Walker<'_> {
         None
     }
 
+    /// `pushd`: into a folder, and back into the one that was put aside where none is named.
+    fn push_folder(&mut self, arguments: &[Field], state: &mut State) -> Failed {
+        let turns = |field: &Field| match field.known() {
+            Some(text) => text.len() > 1 && text.starts_with(['-', '+']),
+            None => false,
+        };
+        if arguments.is_empty() {
+            state.swap_folder();
+            return None;
+        }
+        if arguments.iter().any(turns) {
+            state.turn_folders();
+            return None;
+        }
+        state.push_folder();
+        self.change_folder(arguments, state)
+    }
+
     /// `cd`: into a folder that is there, or into one that may be.
     fn change_folder(&mut self, arguments: &[Field], state: &mut State) -> Failed {
         let is_option = |field: &&Field| {
             field.known().is_some_and(|text| text.len() > 1 && text.starts_with('-'))
         };
-        let target = arguments.iter().find(|field| !is_option(field));
+        let mut targets = arguments.iter().filter(|field| !is_option(field));
+        let (target, is_one) = (targets.next(), targets.next().is_none());
         let before = state.clone();
+        if let Some(folders) = target.and_then(|field| self.folders_like(field, state)) {
+            state.move_to(folders);
+            return Some(before);
+        }
+        let of_variable = |name: &str| match state.lookup(name) {
+            Lookup::Known(path) => Some(path.to_owned()),
+            Lookup::Number | Lookup::Unknown | Lookup::Unassigned => None,
+        };
         let path = match target {
-            None => match state.lookup("HOME") {
-                Lookup::Known(home) => Some(home.to_owned()),
-                Lookup::Number | Lookup::Unknown | Lookup::Unassigned => None,
+            None => of_variable("HOME"),
+            Some(field) => match field.known() {
+                Some(back) if back == "-" => of_variable("OLDPWD").or(Some(back)),
+                known => known,
             },
-            Some(field) => field.known(),
         };
         let Some(path) = path.filter(|_| state.lookup("CDPATH") == Lookup::Unassigned) else {
             state.move_to(Vec::new());
@@ -97,24 +118,45 @@ impl Walker<'_> {
             state.move_to(before.before().to_vec());
             return None;
         }
-        let folders: Vec<PathBuf> =
+        let mut folders: Vec<PathBuf> =
             before.folders().iter().map(|folder| lexical(folder, Path::new(&path))).collect();
-        let is_there = folders.iter().all(|folder| self.exists(folder));
-        let is_known = path.starts_with('/') || !before.folders().is_empty();
-        let folders = if folders.is_empty() && path.starts_with('/') {
-            vec![PathBuf::from(&path)]
-        } else {
-            folders
-        };
-        state.move_to(if is_known { folders } else { Vec::new() });
+        if folders.is_empty() && path.starts_with('/') {
+            folders.push(PathBuf::from(&path));
+        }
+        let is_there = is_one && folders.iter().all(|folder| self.can_enter(folder));
+        let is_known = !folders.is_empty();
+        let is_physical = |field: &Field| field.known().is_some_and(|text| text.contains('P'));
+        if state.goes_by_links() || arguments.iter().filter(is_option).any(is_physical) {
+            let real = before
+                .folders()
+                .iter()
+                .filter_map(|folder| self.view.real(folder.join(&path).as_os_str()));
+            folders.extend(real);
+        }
+        state.move_to(folders);
         if is_there && is_known { None } else { Some(before) }
     }
 
-    fn exists(&self, folder: &Path) -> bool {
-        matches!(
-            self.view.land(folder.as_os_str()),
-            Landing::Inside { exists: true, .. } | Landing::Outside { exists: true, .. }
-        )
+    /// The folders that a pattern stands for now.
+    fn folders_like(&mut self, field: &Field, state: &State) -> Option<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for folder in state.folders().iter().filter(|_| field.is_pattern()) {
+            let view = self.view_from(folder)?;
+            let paths = pattern::paths(field, &view)?;
+            found.extend(paths.iter().map(|path| lexical(folder, path)));
+        }
+        found.retain(|folder| self.can_enter(folder));
+        Some(found).filter(|found| !found.is_empty())
+    }
+
+    /// Whether a folder is there, and nothing in the line takes it away.
+    fn can_enter(&self, folder: &Path) -> bool {
+        let is_gone = |found: &Found| {
+            let places = found.targets(EffectKind::Delete).flat_map(|one| found.places(one));
+            places.into_iter().any(|place| folder.starts_with(place))
+        };
+        self.view.real(folder.as_os_str()).is_some_and(|real| real.is_dir())
+            && !self.found.iter().any(is_gone)
     }
 
     /// `export A=b`
@@ -176,7 +218,11 @@ impl Walker<'_> {
             match argument.known() {
                 Some(text) => {
                     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                    for name in text.split(|c| !is_name(c)).filter(|name| !name.is_empty()) {
+                    // `-vx`, `-rax`: the name may be glued to letters of options.
+                    let glued = text.strip_prefix('-').unwrap_or_default().char_indices();
+                    let glued = glued.filter_map(|(at, _)| text.get(at.saturating_add(2)..));
+                    let split = text.split(|c| !is_name(c)).filter(|name| !name.is_empty());
+                    for name in split.chain(glued.filter(|name| name.chars().all(is_name))) {
                         if !matches!(state.lookup(name), Lookup::Unassigned) || is_variable(name) {
                             self.set_unless_read_only(name, state);
                         }
@@ -206,6 +252,25 @@ impl Walker<'_> {
             self.dynamic(span, "the shell evaluates what stands in a subscript here");
         }
     }
+}
+
+/// The words behind `command`, `builtin` and their options; none behind `command -v`.
+fn without_prefixes(fields: &[Field]) -> &[Field] {
+    let mut words = fields;
+    while let Some((first, rest)) = words.split_first()
+        && matches!(first.known().as_deref(), Some("command" | "builtin"))
+    {
+        words = rest;
+        while let Some((option, rest)) = words.split_first()
+            && let Some(letters) = option.known().as_deref().and_then(|text| text.strip_prefix('-'))
+        {
+            if letters.contains(['v', 'V']) {
+                return &[];
+            }
+            words = rest;
+        }
+    }
+    words
 }
 
 /// `A=b` in the words of a declaration: the name, and the value where it is known.
@@ -255,6 +320,7 @@ fn set_options(arguments: &[Field], state: &mut State) {
             Some("-o") => match words.next().and_then(Field::known).as_deref() {
                 Some("errexit") => state.stop_at_failure(),
                 Some("keyword") | None => state.alter("set -k"),
+                Some("physical") => state.go_by_links(),
                 Some(_) => {}
             },
             Some("--") => {
@@ -268,6 +334,9 @@ fn set_options(arguments: &[Field], state: &mut State) {
                 if text.starts_with('-') && text.contains('k') {
                     // Words like `a=b` are taken from what follows a program.
                     state.alter("set -k");
+                }
+                if text.starts_with('-') && text.contains('P') {
+                    state.go_by_links();
                 }
                 if text.contains('o') {
                     words.next();

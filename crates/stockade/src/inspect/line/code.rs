@@ -1,23 +1,28 @@
 //! Code in a line that a shell runs: `sh -c`, `eval`, a here-document for `bash`.
 
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
 use super::super::Inspection;
-use super::super::command::Command;
+use super::super::command::{Command, Start};
 use super::Walker;
 use super::simple::Made;
-use crate::knowledge::{Code, Hazard, HazardKind, Reading, Runner, Word};
-use crate::shell::expand;
+use crate::knowledge::{Code, EffectKind, Hazard, HazardKind, Reading, Runner, Word};
+use crate::shell::expand::{self, Field};
 use crate::shell::parse;
-use crate::shell::state::State;
+use crate::shell::state::{State, lexical};
 use crate::shell::tree::{Redirect, RedirectKind, Span};
 
 /// Programs that take shell code from standard input.
-const SHELLS: [&str; 12] =
+pub(super) const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "source", ".", "busybox", "fish"];
 
 /// The text that is being read, and where it stands in the line.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     text: String,
+    /// Where it ends; a span may end behind that, where something is not closed.
+    end: usize,
     place: Place,
 }
 
@@ -31,14 +36,16 @@ enum Place {
 
 impl Source {
     pub(super) fn of(line: &str) -> Self {
-        Self { text: line.to_owned(), place: Place::Further(0) }
+        Self { text: line.to_owned(), end: line.len(), place: Place::Further(0) }
     }
 
     /// Where a part of this text stands in the line.
     pub(super) fn place(&self, span: Span) -> Span {
         match self.place {
             Place::Further(by) => {
-                Span { start: span.start.saturating_add(by), end: span.end.saturating_add(by) }
+                let start = span.start.min(self.end);
+                let end = span.end.min(self.end);
+                Span { start: start.saturating_add(by), end: end.saturating_add(by) }
             }
             Place::Within(span) => span,
         }
@@ -58,7 +65,7 @@ impl Source {
             }
             (Place::Further(_) | Place::Within(_), _) => Place::Within(self.place(span)),
         };
-        Self { text: code.to_owned(), place }
+        Self { text: code.to_owned(), end: code.len(), place }
     }
 }
 
@@ -70,12 +77,19 @@ impl Walker<'_> {
         inspection: &Inspection<'static>,
         state: &mut State,
     ) {
+        let mut entered: Vec<Option<OsString>> = Vec::new();
         for command in &inspection.commands {
+            let effects = command.readings.iter().flat_map(|reading| &reading.effects);
+            for effect in effects.filter(|effect| effect.kind == EffectKind::Enter) {
+                let word = effect.word.and_then(|at| command.words.get(at));
+                let is_known = word.is_none_or(Word::is_known);
+                entered.push(Some(effect.target.clone()).filter(|_| is_known));
+            }
             let mut seen: Vec<&Code> = Vec::new();
             for code in command.readings.iter().flat_map(|reading| &reading.code) {
                 if !seen.contains(&code) {
                     seen.push(code);
-                    self.follow(made, command, code, state);
+                    self.follow((made, &entered), command, code, state);
                 }
             }
             let untold = |reading: &Reading<'_>| {
@@ -93,7 +107,7 @@ impl Walker<'_> {
 
     fn follow(
         &mut self,
-        made: &Made<'_>,
+        (made, entered): (&Made<'_>, &[Option<OsString>]),
         command: &Command<'static>,
         code: &Code,
         state: &mut State,
@@ -138,6 +152,13 @@ impl Walker<'_> {
                 if command.words.iter().any(|word| *word.text == *"lastpipe") {
                     own.pipe_last();
                 }
+                for (name, value) in &made.environment {
+                    own.set(name, value.clone());
+                }
+                own.set_positional(arguments(made, command, code).filter(|_| !self.is_open));
+                for folder in entered {
+                    enter(folder.as_deref(), &mut own);
+                }
                 self.code(&text, held, span, &mut own);
             }
         }
@@ -154,8 +175,8 @@ impl Walker<'_> {
 
     /// Reads code as a line of its own. `held` is the word that holds it as it is.
     pub(super) fn code(&mut self, text: &str, held: Option<Span>, span: Span, state: &mut State) {
-        if self.is_full || self.depth >= super::DEPTH_MAX {
-            self.full(span);
+        // Code is read anew each time, however long it is.
+        if !self.takes(text.len().div_ceil(64), span) {
             return;
         }
         self.depth = self.depth.saturating_add(1);
@@ -208,6 +229,31 @@ impl Walker<'_> {
             None => self.dynamic(made.span, "the code that this runs is not in the line"),
         }
     }
+}
+
+/// The words after the code of `bash -c`, without the first, which is a name.
+fn arguments(made: &Made<'_>, command: &Command<'static>, code: &Code) -> Option<Vec<Field>> {
+    let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
+    let [at] = code.words.as_slice() else { return None };
+    if !is_shell || command.start == Start::Open {
+        return None;
+    }
+    let rest = command.words.iter().skip(at.saturating_add(2));
+    rest.map(|word| match made.fields.get(word.argument) {
+        Some(field) if word.is_whole() => Some(field.clone()),
+        Some(field) => Some(Field::of(word.text.to_str()?, field.span)),
+        None => None,
+    })
+    .collect()
+}
+
+/// The code may run in a folder that a program around it enters: `env -C DIR sh -c CODE`.
+fn enter(folder: Option<&OsStr>, state: &mut State) {
+    let mut moved = state.clone();
+    let from = state.folders().iter();
+    let to = |folder: &OsStr| from.map(|from| lexical(from, Path::new(folder))).collect();
+    moved.move_to(folder.map(to).unwrap_or_default());
+    state.join(&moved);
 }
 
 /// Whether an option makes a shell read files of the person's before anything else.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::arithmetic::{EVALUATED, is_evaluated};
-use super::{DEPTH_MAX, Failed, Stdin, Walker};
+use super::{Failed, Stdin, Walker};
 use crate::shell::expand::{self, Use};
 use crate::shell::state::State;
 use crate::shell::tree::{Connector, Kind, Script, Span, Statement, Word};
@@ -42,8 +42,7 @@ impl Walker<'_> {
         state: &mut State,
         stdin: Stdin,
     ) -> Failed {
-        if self.is_full || self.depth >= DEPTH_MAX {
-            self.full(statement.span);
+        if !self.takes(1, statement.span) {
             return None;
         }
         self.depth = self.depth.saturating_add(1);
@@ -85,7 +84,7 @@ impl Walker<'_> {
                 None
             }
             Kind::For { variable, words, body } => {
-                self.each(variable, words.as_deref(), body, state, stdin);
+                self.each((variable, statement.span), words.as_deref(), body, state, stdin);
                 None
             }
             Kind::ArithmeticFor { expressions, body } => {
@@ -233,7 +232,7 @@ impl Walker<'_> {
     /// `for`: word by word where they are few and known.
     pub(super) fn each(
         &mut self,
-        variable: &str,
+        (variable, span): (&str, Span),
         words: Option<&[Word]>,
         body: &Script,
         state: &mut State,
@@ -247,6 +246,10 @@ impl Walker<'_> {
             let fields = words.iter().flat_map(|word| expand::expand(word, state, Use::Argument));
             let known = fields.map(|field| field.known()).collect::<Option<Vec<_>>>();
             values = known.filter(|known| known.len() <= ROUNDS_MAX);
+        }
+        if self.is_hazard(variable) {
+            self.note_variable(variable, span);
+            state.alter(variable);
         }
         let before = state.clone();
         match values {

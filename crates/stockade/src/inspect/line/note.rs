@@ -8,6 +8,7 @@ use super::super::critical;
 use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::{Found, Target};
 use super::Walker;
+use super::code::SHELLS;
 use super::simple::Made;
 use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
 use crate::shell::builtins::is_builtin;
@@ -27,8 +28,8 @@ impl Walker<'_> {
     ) {
         for finding in &inspection.findings {
             self.note_finding(made, folder, finding);
-            if (finding.axis, finding.rule) == (Axis::Argv, "environment") {
-                self.dynamic(made.span, "a variable changes what programs run here");
+            if let Some(why) = unseen(finding, inspection) {
+                self.dynamic(made.span, why);
             }
         }
         let mut entered = Vec::new();
@@ -234,6 +235,38 @@ impl Walker<'_> {
         self.places.insert(key, place);
         self.found.push(found);
         Some(place)
+    }
+}
+
+/// Why programs may run that are not told, where a finding says so.
+fn unseen(finding: &Finding, inspection: &Inspection<'static>) -> Option<&'static str> {
+    if finding.axis != Axis::Argv {
+        return None;
+    }
+    let is_shell = |command: &Command<'static>| {
+        command.names.iter().any(|name| SHELLS.contains(&name.as_str()))
+    };
+    // What an option writes or reads is told; what it runs is not.
+    let is_told = |argument: usize| {
+        inspection.commands.iter().any(|command| {
+            let effects = command.readings.iter().flat_map(|reading| &reading.effects);
+            let words = effects.filter_map(|effect| command.words.get(effect.word?));
+            let mut arguments = words.map(|word| word.argument);
+            arguments.any(|at| at == argument || at == argument.saturating_add(1))
+        })
+    };
+    match finding.rule {
+        "environment" => Some("a variable changes what programs run here"),
+        "unreadable" => Some("what this runs cannot be told from its words"),
+        // Code for a shell is looked for in the line.
+        "stdin-code" if !inspection.commands.iter().any(is_shell) => {
+            Some("the code that this runs is not looked at")
+        }
+        "command-language" => Some("what this is told to do is not looked at"),
+        "flag" if !finding.argument.is_some_and(is_told) => {
+            Some("what this makes the program run is not looked at")
+        }
+        _ => None,
     }
 }
 

@@ -51,6 +51,9 @@ impl Walker<'_> {
         let targets = self.redirects(redirects, state);
         let environment = self.assigned(&simple.assignments, state);
         let fields = fields(&simple.words, state);
+        if !self.takes(fields.len(), simple.span) {
+            return None;
+        }
         if fields.is_empty() {
             self.keep(&simple.assignments, environment, state);
             self.note_bare(targets, simple.span, state);
@@ -91,7 +94,14 @@ impl Walker<'_> {
             self.note(made, folder.as_ref(), &inspection, state);
             self.code_in(made, &inspection, state);
         }
-        self.builtin(made, state)
+        // A function or an alias of this name may run instead.
+        let is_hidden = !state.function(name).is_empty() || state.alias(name).is_some();
+        let before = is_hidden.then(|| state.clone());
+        let failed = self.builtin(made, state);
+        if let Some(before) = before {
+            state.join(&before);
+        }
+        failed
     }
 
     /// A program that is known in the run alone. It may be any word of the shell too.
@@ -181,11 +191,17 @@ impl Walker<'_> {
         state: &State,
     ) -> Vec<(String, Option<String>)> {
         let mut assigned = Vec::new();
+        // Each sees what those before it have set: `x=a y=$x`.
+        let mut so_far = state.clone();
         for assignment in assignments {
             self.note_variable(&assignment.name, assignment.span);
-            let given = expand::value(&assignment.value, state).known();
-            self.given(&assignment.name, given.as_deref(), assignment.span, state);
-            assigned.push((assignment.name.clone(), value_of(assignment, state)));
+            let given = expand::value(&assignment.value, &so_far).known();
+            self.given(&assignment.name, given.as_deref(), assignment.span, &so_far);
+            let value = value_of(assignment, &so_far);
+            if assignments.len() > 1 {
+                so_far.set(&assignment.name, value.clone());
+            }
+            assigned.push((assignment.name.clone(), value));
         }
         assigned
     }

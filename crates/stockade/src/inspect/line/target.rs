@@ -1,5 +1,6 @@
 //! What a command does, as targets: from redirections, and from what is known about programs.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 
 use super::super::command::Command;
@@ -70,10 +71,12 @@ impl Walker<'_> {
 
     /// What the knowledge base says that a command does.
     pub(super) fn targets_of(&self, made: &Made<'_>, command: &Command<'static>) -> Vec<Target> {
+        let mut seen = HashSet::new();
         let mut targets: Vec<Target> = Vec::new();
         for effect in command.readings.iter().flat_map(|reading| &reading.effects) {
             let target = self.target_of(made, command, effect);
-            if !targets.contains(&target) {
+            let span = target.span.map(|span| (span.start, span.end));
+            if seen.insert((target.kind, target.text.clone(), span)) {
                 targets.push(target);
             }
         }

@@ -2,9 +2,12 @@
 
 use super::Walker;
 use super::arithmetic::{EVALUATED, is_evaluated};
-use crate::shell::expand::{self, Field, Use};
+use crate::shell::expand::{self, Bit, Field, Use};
 use crate::shell::state::{Lookup, State};
 use crate::shell::tree::{Operation, Piece, Script, Span, Word};
+
+/// What the variables in the words of one command may become, in bytes.
+const FIELDS_MAX: usize = 1 << 20;
 
 impl Walker<'_> {
     /// Looks at the commands in a word: substitutions, in whatever they are nested.
@@ -105,5 +108,20 @@ impl Walker<'_> {
 
 /// The fields of words, in order.
 pub(super) fn fields(words: &[Word], state: &State) -> Vec<Field> {
-    words.iter().flat_map(|word| expand::expand(word, state, Use::Argument)).collect()
+    let mut room = FIELDS_MAX;
+    let mut fields = Vec::new();
+    for word in words {
+        let made = match room {
+            0 => vec![Field { single: false, ..Field::unknown(word.span) }],
+            _ => expand::expand(word, state, Use::Argument),
+        };
+        let is_text = word.pieces.iter().all(|piece| matches!(piece, Piece::Text { .. }));
+        let bytes = made.iter().flat_map(|field| &field.bits).map(|bit| match bit {
+            Bit::Text(text) if !is_text => text.len(),
+            Bit::Text(_) | Bit::Glob(_) | Bit::Unknown => 1,
+        });
+        room = room.saturating_sub(bytes.sum());
+        fields.extend(made);
+    }
+    fields
 }
