@@ -309,7 +309,7 @@ macro_rules! tables {
 }
 
 tables! {
-    aliases_and_functions, confusion, critical_deletes, cves_and_bypasses, cwd, effects_reads,
+    aliases_and_functions, attacked, confusion, critical_deletes, cves_and_bypasses, cwd, effects_reads,
     effects_writes, encodings, environment, expansion, flags_that_write, found_by_running,
     grammar, heredocs, hosts, interpreters, nesting, path_hijack, path_rules, quoting, read_only, readers_that_execute,
     redirects, separators, spelling, unicode, wrappers,
