@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use stockade::confine::Toolchain;
 use stockade::limits::{ByteCount, Processors, parse_duration};
-use stockade::policy::{Profile, Variable};
+use stockade::policy::{Mode, Profile, Variable};
 use stockade::tier::Tier;
 
 /// Run the tool calls of AI agents: judged, boxed, recorded and explained.
@@ -68,6 +68,13 @@ pub(crate) struct Common {
     /// How strong the box is: `jail`, or `process`, which keeps neither files nor the network
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<Tier>,
+    /// How much is done without a question: `default`, `accept-edits`, `plan`, `auto`, `dont-ask`
+    /// or `bypass`
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    /// Ask nobody at the terminal: what needs a yes is refused
+    #[arg(long)]
+    pub(crate) no_ask: bool,
     /// Which built-in refusals apply: `strict` or `contained`
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,

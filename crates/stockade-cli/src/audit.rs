@@ -73,6 +73,12 @@ fn line(record: &Record) -> String {
                 outcome.wall.as_secs_f64() * 1e3
             )
         }
+        Event::Answer(answer) => {
+            let style = if answer.answer.is_yes() { GOOD } else { BAD };
+            let by = answer.by.as_deref().unwrap_or("nobody");
+            let (entry, name) = (answer.entry, answer.answer.name());
+            format!("{style}{:<8}{style:#} to entry {entry}: {name}, by {}", "answer", inert(by))
+        }
         Event::Failure(failure) => {
             format!(
                 "{BAD}{:<8}{BAD:#} of entry {}: {}",
@@ -108,6 +114,8 @@ fn print_counts(stats: &AuditStats) -> Answer {
         ("timed out", counted.timed_out),
         ("allowed", counted.allowed),
         ("asked", counted.asked),
+        ("said yes", counted.yes),
+        ("said no", counted.no),
         ("denied", counted.denied),
     ];
     for (name, count) in rows {
@@ -134,6 +142,8 @@ struct WireStats {
     timed_out: u64,
     allowed: u64,
     asked: u64,
+    yes: u64,
+    no: u64,
     denied: u64,
     tools: serde_json::Map<String, serde_json::Value>,
     rules: serde_json::Map<String, serde_json::Value>,
@@ -160,6 +170,8 @@ impl WireStats {
             timed_out: stats.timed_out,
             allowed: stats.allowed,
             asked: stats.asked,
+            yes: stats.yes,
+            no: stats.no,
             denied: stats.denied,
             tools: map(&stats.tools),
             rules: map(&stats.rules),

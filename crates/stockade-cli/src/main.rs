@@ -1,7 +1,9 @@
 //! The command line: talks, and is the only crate that prints.
 #![forbid(unsafe_code)]
 
+mod amend;
 mod args;
+mod ask;
 mod audit;
 mod call;
 mod check;

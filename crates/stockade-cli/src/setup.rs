@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stockade::confine::Network;
 use stockade::gate::Examiner;
@@ -13,6 +14,7 @@ use stockade::stockade::{OpenError, default_journal};
 use stockade::{Policy, Stockade, ToolCall};
 
 use crate::args::{Common, Net};
+use crate::ask::Terminal;
 
 /// Opens all that one run needs: nothing is made for a next one.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
@@ -28,7 +30,17 @@ pub(crate) fn warm_stockade(
     let policy = policy(common, only)?;
     let journal = journal(common.journal.as_deref())?;
     let stockade = Stockade::open(&common.root, policy, &journal).map_err(SetupError::Open)?;
-    Ok(stockade.with_warmth(warmth))
+    let stockade = stockade.with_warmth(warmth);
+    let terminal = if common.no_ask { None } else { Terminal::find(own_policy(common)) };
+    Ok(match terminal {
+        Some(terminal) => stockade.with_approver(Arc::new(terminal)),
+        None => stockade,
+    })
+}
+
+/// The file of the person: the one that was named, or the usual one.
+fn own_policy(common: &Common) -> Option<PathBuf> {
+    common.policy.clone().or_else(|| found(&common.root).user)
 }
 
 /// Opens what a look needs, which leaves no trace.
@@ -60,6 +72,7 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
         None => found(&common.root).load()?,
     };
     policy.tier = common.tier.unwrap_or(policy.tier);
+    policy.mode = common.mode.unwrap_or(policy.mode);
     policy.profile = common.profile.unwrap_or(policy.profile);
     policy.shell_profile = common.profile.unwrap_or(policy.shell_profile);
     let limits = &mut policy.limits;

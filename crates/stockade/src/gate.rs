@@ -1,30 +1,41 @@
 //! The only door between a call and its execution.
 
+mod act;
+mod approval;
 mod complaint;
 mod examine;
 mod facts;
+mod granted;
 mod line;
 mod permit;
+mod question;
+mod ruled;
 mod toolchain;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use approval::{Answer, Approver, Settled};
 use examine::Examined;
 pub use examine::{Examination, Examiner};
+use granted::Granted;
 pub use permit::Permit;
 pub(crate) use permit::{Cleared, Prepared};
+pub use question::{Offer, Prompt, Question};
+use ruled::Doubt;
 pub use verdict::{Refusal, Verdict};
 
-use crate::call::ToolCall;
+use crate::call::{Tool, ToolCall};
 use crate::confine::Confinement;
 use crate::inspect::{Landing, Root, View};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError, preview};
 use crate::knowledge::Knowledge;
 use crate::outcome::chain;
-use crate::policy::{By, Decision, Ruling};
+use crate::policy::weigh::Ground;
+use crate::policy::{By, Decision, Ruling, propose};
 
 /// Judges calls by one policy and writes every verdict into one journal.
 ///
@@ -36,33 +47,97 @@ pub struct Gate {
     journal: Journal,
     /// The journal's real path.
     journal_place: Option<PathBuf>,
+    /// Who is asked.
+    approver: Option<Arc<dyn Approver>>,
+    /// Held while a question waits: people answer one at a time.
+    asking: Mutex<()>,
+    granted: Mutex<Granted>,
 }
 
 impl Gate {
     /// A gate for one project.
     pub fn new(examiner: Examiner, journal: Journal) -> Self {
         let journal_place = place_of(journal.path());
-        Self { examiner, journal, journal_place }
+        let (asking, granted) = (Mutex::new(()), Mutex::default());
+        Self { examiner, journal, journal_place, approver: None, asking, granted }
+    }
+
+    /// The same gate, with somebody to ask. Without, every question is a refusal.
+    #[must_use]
+    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
     }
 
     /// Judges a call. What comes out is in the journal: where that cannot be written, the
     /// verdict is a refusal.
     pub fn judge(&self, call: &ToolCall) -> Verdict {
-        let Examined { examination, cleared, words, shown, program } = self.examiner.examined(call);
-        let Examination { ruling, mut confinement, .. } = examination;
+        let Examined { examination, cleared, words, shown, program, question } =
+            self.examiner.examined(call);
+        let Examination {
+            mut ruling,
+            mut confinement,
+            findings,
+            commands,
+            changes_nothing,
+            spared,
+        } = examination;
+        if let Some(doubt) = &question
+            && let Some(granted) = self.granted().ruling(doubt, &shown_words(call, &words))
+        {
+            ruling = granted;
+        }
         self.protect_journal(&mut confinement);
         let entry = match self.record(call, (&words, &shown), program.as_deref(), &ruling) {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
         };
-        match (ruling.decision, cleared) {
-            (Decision::Allow, Ok(cleared)) => {
-                let tier = self.examiner.policy().tier;
-                Verdict::Allowed(Box::new(Permit::new(cleared, confinement, tier, entry, ruling)))
+        let tier = self.examiner.policy().tier;
+        match (ruling.decision, cleared, question) {
+            (Decision::Allow, Ok(cleared), _) => {
+                let permit = Permit::new(cleared, confinement, tier, entry, ruling);
+                Verdict::Allowed(Box::new(permit.with_spared(spared)))
             }
-            (_, Err(Some(failure))) => Verdict::Impossible(failure),
-            (_, _) => Verdict::Refused(Refusal::from(ruling)),
+            (Decision::Ask, Ok(cleared), Some(doubt)) => {
+                let prompt = Prompt {
+                    call: call.id.clone(),
+                    tool: call.tool.name().to_owned(),
+                    words: shown_words(call, &words),
+                    cwd: cleared.cwd_path.clone(),
+                    examination: Examination {
+                        ruling: ruling.clone(),
+                        findings,
+                        commands,
+                        changes_nothing,
+                        confinement: confinement.clone(),
+                        spared,
+                    },
+                    offer: self.offer(&doubt),
+                };
+                let permit = Permit::new(cleared, confinement, tier, entry, ruling);
+                Verdict::Ask(Box::new(Question::new(prompt, Box::new(permit), doubt)))
+            }
+            (_, Err(Some(failure)), _) => Verdict::Impossible(failure),
+            (_, _, _) => Verdict::Refused(Refusal::from(ruling)),
         }
+    }
+
+    /// The answers that a person can give. What a rule that asks is about is changed where that
+    /// rule is written, and not by one that allows, which would never be reached.
+    fn offer(&self, doubt: &Doubt) -> Offer {
+        let rules = || propose(&doubt.facts, &self.examiner.policy().rules);
+        match doubt.ground {
+            Ground::Finding | Ground::Protected => Offer::Once,
+            Ground::Rule => Offer::Session(rules().unwrap_or_default()),
+            Ground::Mode => match rules() {
+                Some(rules) => Offer::Always(rules),
+                None => Offer::Session(Vec::new()),
+            },
+        }
+    }
+
+    fn granted(&self) -> MutexGuard<'_, Granted> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What it judges by.
@@ -116,6 +191,14 @@ impl Gate {
             argument: ruling.argument,
             source: ruling.source.clone(),
         }))
+    }
+}
+
+/// The words that a person is shown: a line is shown as it was written.
+fn shown_words(call: &ToolCall, words: &[OsString]) -> Vec<OsString> {
+    match &call.tool {
+        Tool::Line(line) => vec![line.text.clone()],
+        Tool::Exec(_) | Tool::Unknown(_) | Tool::Malformed(_) => words.to_vec(),
     }
 }
 

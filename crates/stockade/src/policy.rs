@@ -3,16 +3,24 @@
 pub mod decision;
 mod entry;
 mod file;
+mod judgement;
 mod load;
+pub mod mode;
+mod propose;
 mod require;
 pub mod rule;
 mod source;
+pub mod weigh;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use decision::{By, Decision, Ruling};
+pub use judgement::{Act, Judgement};
 pub use load::{LoadError, PolicyFiles};
+pub use mode::Mode;
+pub use propose::propose;
 pub use require::Require;
 pub use rule::Rules;
 
@@ -26,6 +34,10 @@ use crate::tier::Tier;
 /// What is allowed, and in which box. Built by the host from files it trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
+    /// How much is done without a question.
+    pub mode: Mode,
+    /// How long a question waits for its answer, which is no after that.
+    pub patience: Duration,
     /// The lists that inspection holds a call against.
     pub settings: Settings,
     /// Which of the built-in refusals apply to calls of one program.
@@ -123,6 +135,8 @@ impl Policy {
     pub fn shipped() -> Self {
         let inherited = ["LANG", "LC_ALL", "TERM"].map(|name| Variable::Inherited(name.to_owned()));
         Self {
+            mode: Mode::default(),
+            patience: Duration::from_secs(60),
             settings: Settings::default(),
             profile: Profile::Strict,
             shell_profile: Profile::Contained,
@@ -143,11 +157,9 @@ impl Policy {
         self.require.in_tier(self.tier, self.network)
     }
 
-    /// Decides by the first finding that refuses, in the order of the axes.
-    ///
-    /// Findings come in that order from inspection. What no axis refuses was typed by a person, or
-    /// sent by the program that they trusted with the call, and runs.
-    pub fn decide(&self, findings: &[Finding], profile: Profile) -> Ruling {
+    /// What the findings come to: the first that refuses, in the order of the axes, else the first
+    /// that asks. Findings come in that order from inspection.
+    pub fn found(&self, findings: &[Finding], profile: Profile) -> Ruling {
         let refusal = findings.iter().find(|finding| self.refuses(finding, profile));
         let question = findings.iter().find(|finding| finding.weight == Weight::Ask);
         let by_finding = |finding: &Finding, decision| Ruling {
@@ -163,16 +175,7 @@ impl Policy {
         match (refusal, question) {
             (Some(finding), _) => by_finding(finding, Decision::Deny),
             (None, Some(finding)) => by_finding(finding, Decision::Ask),
-            (None, None) => Ruling {
-                decision: Decision::Allow,
-                by: By::Mode,
-                rule: None,
-                source: None,
-                reason: None,
-                instead: None,
-                argument: None,
-                span: None,
-            },
+            (None, None) => Ruling::allow(By::Mode),
         }
     }
 

@@ -8,8 +8,9 @@ use data_encoding::BASE64;
 use serde::{Serialize, Serializer};
 
 use crate::call::{CallId, Tool, ToolCall};
-use crate::gate::Refusal;
+use crate::gate::{Refusal, Settled};
 use crate::guarantee::Enforced;
+use crate::journal::record::Reply;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome};
 use crate::output::Captured;
@@ -35,8 +36,33 @@ pub struct Report {
     pub duration: Duration,
     /// What was decided, where a decision was reached.
     pub ruling: Option<Ruling>,
+    /// What people were asked, and what they were not.
+    pub questions: Questions,
     /// What became of it.
     pub body: Body,
+}
+
+/// The questions of one call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Questions {
+    /// How many there were.
+    pub asked: u32,
+    /// How many there would have been without the box.
+    pub spared: u32,
+    /// What was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Reply>,
+    /// By whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+impl Questions {
+    /// A question that was put.
+    pub fn of(settled: &Settled) -> Self {
+        let asked = u32::from(settled.answer != Reply::Nobody);
+        Self { asked, spared: 0, answer: Some(settled.answer), by: settled.by.clone() }
+    }
 }
 
 /// What became of a call. Three things that are never folded into one another.
@@ -54,7 +80,14 @@ impl Report {
     /// The report on a call.
     pub fn new(call: Asked, duration: Duration, ruling: Option<Ruling>, body: Body) -> Self {
         let Asked { id, tool, argv } = call;
-        Self { call: id, tool, argv, duration, ruling, body }
+        Self { call: id, tool, argv, duration, ruling, questions: Questions::default(), body }
+    }
+
+    /// The same report, with what people were asked.
+    #[must_use]
+    pub fn with_questions(mut self, questions: Questions) -> Self {
+        self.questions = questions;
+        self
     }
 
     /// Whether the program ran and ended well.
@@ -170,6 +203,7 @@ struct Wire<'a> {
     by: Option<By>,
     rule: Option<&'a str>,
     source: Option<&'a str>,
+    questions: &'a Questions,
     failure: Option<&'a Failure>,
     tier: Option<&'static str>,
     signal: Option<i32>,
@@ -226,6 +260,7 @@ impl Serialize for Report {
             source: refusal
                 .and_then(|refusal| refusal.source.as_deref())
                 .or(allowed.and_then(|ruling| ruling.source.as_deref())),
+            questions: &self.questions,
             failure,
             tier: outcome.map(|outcome| outcome.tier.name()),
             signal: outcome.and_then(|outcome| match outcome.exit {

@@ -1,10 +1,11 @@
 //! The whole pipeline on one screen.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::call::ToolCall;
-use crate::gate::{Examiner, Gate, Permit, Verdict};
+use crate::gate::{Approver, Examiner, Gate, Permit, Verdict};
 use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
@@ -12,7 +13,7 @@ use crate::launch::{self, Warmth, Yard};
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
 use crate::policy::Policy;
-use crate::report::{Asked, Body, Report};
+use crate::report::{Asked, Body, Questions, Report};
 use crate::tier::Tier;
 
 /// How many boxes wait for a call, unless told.
@@ -47,22 +48,42 @@ impl Stockade {
         self
     }
 
-    /// Judges a call, and runs it if it may.
+    /// The same, with somebody to ask where a call needs a yes. Without, such calls are refused.
+    #[must_use]
+    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.gate = self.gate.with_approver(approver);
+        self
+    }
+
+    /// Judges a call, asks if it must, and runs it if it may.
     pub fn run(&self, call: ToolCall) -> Report {
         let started = Instant::now();
-        let (ruling, body) = match self.gate.judge(&call) {
-            Verdict::Refused(refusal) => (None, Body::Refused(refusal)),
-            Verdict::Impossible(failure) => (None, Body::Failed(failure)),
+        let mut questions = Questions::default();
+        let permit = match self.gate.judge(&call) {
             Verdict::Allowed(permit) => {
-                let ruling = permit.ruling().clone();
-                let body = match self.execute(*permit) {
-                    Ok(outcome) => Body::Ran(Box::new(outcome)),
-                    Err(failure) => Body::Failed(failure),
-                };
-                (Some(ruling), body)
+                questions.spared = u32::from(permit.is_spared());
+                Ok(permit)
             }
+            Verdict::Ask(question) => {
+                let settled = self.gate.settle(*question);
+                questions = Questions::of(&settled);
+                settled.result.map_err(Body::Refused)
+            }
+            Verdict::Refused(refusal) => Err(Body::Refused(refusal)),
+            Verdict::Impossible(failure) => Err(Body::Failed(failure)),
         };
-        Report::new(Asked::from(call), started.elapsed(), ruling, body)
+        let (ruling, body) = match permit {
+            Ok(permit) => (Some(permit.ruling().clone()), self.carry_out(*permit)),
+            Err(body) => (None, body),
+        };
+        Report::new(Asked::from(call), started.elapsed(), ruling, body).with_questions(questions)
+    }
+
+    fn carry_out(&self, permit: Permit) -> Body {
+        match self.execute(permit) {
+            Ok(outcome) => Body::Ran(Box::new(outcome)),
+            Err(failure) => Body::Failed(failure),
+        }
     }
 
     /// Where its boxes wait.

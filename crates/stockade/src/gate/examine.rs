@@ -5,17 +5,18 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::{Cleared, complaint, facts, toolchain};
+use super::ruled::{Doubt, Ruled};
+use super::{Cleared, act, complaint, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
-    Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View, Weight,
-    critical, repository,
+    Command, Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
+    Weight, critical,
 };
-use crate::knowledge::{Knowledge, Nature, Word};
+use crate::knowledge::{Knowledge, Word};
 use crate::outcome::Failure;
-use crate::policy::{Decision, Policy, Ruling, Variable};
-use crate::tier::Tier;
+use crate::policy::weigh::Hold;
+use crate::policy::{Decision, Policy, Profile, Ruling, Variable};
 
 /// What the gate would say to a call, and why: `check` shows it. Nothing is written or run.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Examination {
     pub changes_nothing: bool,
     /// What would be kept of the run.
     pub confinement: Confinement,
+    /// Whether there would be a question if there were no box.
+    pub spared: bool,
 }
 
 /// An examination with what the verdict needs besides.
@@ -42,6 +45,8 @@ pub(super) struct Examined {
     pub(super) shown: Vec<Vec<OsString>>,
     /// The base name of a program that is there, which is no secret.
     pub(super) program: Option<String>,
+    /// What a question would be about, where there is one.
+    pub(super) question: Option<Doubt>,
 }
 
 /// Looks at calls by one policy, and leaves no trace.
@@ -87,15 +92,20 @@ impl Examiner {
             Err(finding) => return self.unprepared(call, *finding),
         };
         let Inspection { mut commands, mut findings } = self.inspect(call, &argv, origin, &view);
-        let listed: Vec<Found> =
-            commands.iter().map(|command| Found::of(command, view.cwd_path())).collect();
+        let found = |command: &Command<'_>| Found {
+            nature: act::nature(command),
+            ..Found::of(command, view.cwd_path())
+        };
+        let listed: Vec<Found> = commands.iter().map(found).collect();
         let home = std::env::home_dir();
         for found in &listed {
             findings.extend(critical::deletes(found, &view, home.as_deref()));
         }
         findings.sort_by_key(|finding| finding.axis);
-        let ruling = self.policy.decide(&findings, self.policy.profile);
-        let mut ruling = self.by_rules(ruling, call, &listed, &view);
+        let confinement = self.confinement(call);
+        let profile = self.policy.profile;
+        let Ruled { mut ruling, spared, question } =
+            self.ruled(call, (&listed, &findings), &view, (&confinement.files, profile));
         let program = if commands.is_empty() {
             None
         } else {
@@ -109,7 +119,7 @@ impl Examiner {
             Some(Err(_)) | None => None,
         };
         let cleared = match program {
-            _ if ruling.decision != Decision::Allow => Err(None),
+            _ if ruling.decision == Decision::Deny => Err(None),
             Some(Ok((program, Some(handle)))) => {
                 clear(call, argv, (handle, &program), &view).map_err(Some)
             }
@@ -118,23 +128,24 @@ impl Examiner {
                 Err(Some(toolchain::offered(complaint::missing_failure(&argv), argv.program())))
             }
         };
-        let confinement = self.confinement(call);
         let changes_nothing = self.changes_nothing(&listed, &findings, &view);
+        let commands = listed;
         let examination =
-            Examination { ruling, findings, commands: listed, changes_nothing, confinement };
+            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
         let shown = vec![words.clone()];
-        Examined { examination, cleared, words, shown, program: name }
+        Examined { examination, cleared, words, shown, program: name, question }
     }
 
     pub(super) fn unprepared(&self, call: &ToolCall, finding: Finding) -> Examined {
         let findings = vec![finding];
-        let ruling = self.policy.decide(&findings, self.policy.profile);
+        let ruling = self.policy.found(&findings, self.policy.profile);
         let confinement = self.confinement(call);
-        let (commands, changes_nothing) = (Vec::new(), false);
-        let examination = Examination { ruling, findings, commands, changes_nothing, confinement };
+        let (commands, changes_nothing, spared) = (Vec::new(), false, false);
+        let examination =
+            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
         let words = raw_words(&call.tool);
         let shown = vec![words.clone()];
-        Examined { examination, cleared: Err(None), words, shown, program: None }
+        Examined { examination, cleared: Err(None), words, shown, program: None, question: None }
     }
 
     /// Checks the form of a call and opens the folder in which it would run.
@@ -171,29 +182,6 @@ impl Examiner {
         self.inspector().inspect(Word::list(argv.words()), origin, input, view)
     }
 
-    /// The ruling with what the rules say: a refusal of either holds, and a rule that allows lifts
-    /// nothing.
-    pub(super) fn by_rules(
-        &self,
-        ruling: Ruling,
-        call: &ToolCall,
-        commands: &[Found],
-        view: &View<'_>,
-    ) -> Ruling {
-        if self.policy.rules.all().is_empty() {
-            return ruling;
-        }
-        let home = std::env::home_dir();
-        let shown = facts::Shown::new(call.tool.name(), commands, view, home.as_deref());
-        match self.policy.rules.decide(&shown.facts) {
-            Some(found) if found.decision >= ruling.decision => {
-                let span = shown.span(&found.part);
-                Ruling { span, ..Ruling::from(found) }
-            }
-            Some(_) | None => ruling,
-        }
-    }
-
     /// Whether every command reads and prints and does no more. Those that may run what the
     /// configuration of the project names do so in a box that contains it, or where it names none.
     pub(super) fn changes_nothing(
@@ -203,12 +191,8 @@ impl Examiner {
         view: &View<'_>,
     ) -> bool {
         let stops = |finding: &Finding| matches!(finding.weight, Weight::Always | Weight::Ask);
-        let is_contained = self.policy.tier >= Tier::Jail;
-        let reads = |found: &Found| match found.nature {
-            Nature::Unknown => false,
-            Nature::ReadsIfContained => is_contained || !repository::runs_programs(view),
-            Nature::ReadsAsWritten | Nature::Reads => true,
-        };
+        let is_boxed = self.policy.hold(Profile::Contained, false) == Hold::Box;
+        let reads = |found: &Found| act::reads(found, view, is_boxed);
         !commands.is_empty() && !findings.iter().any(stops) && commands.iter().all(reads)
     }
 

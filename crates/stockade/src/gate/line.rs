@@ -2,10 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::complaint;
 use super::examine::{Examination, Examined, Examiner, clear};
+use super::ruled::Ruled;
+use super::{Cleared, complaint};
 use crate::call::{Argv, ToolCall};
 use crate::inspect::{LineInspection, Setting, View};
+use crate::outcome::Failure;
 use crate::policy::{Decision, Variable};
 
 /// The shell that runs lines.
@@ -25,36 +27,41 @@ impl Examiner {
         let LineInspection { commands, findings } =
             inspector.inspect_line(text, &self.setting(), &view);
         let policy = self.policy();
-        let ruling = policy.decide(&findings, policy.shell_profile);
-        let ruling = self.by_rules(ruling, call, &commands, &view);
+        let confinement = self.confinement(call);
+        let profile = policy.shell_profile;
+        let Ruled { ruling, spared, question } =
+            self.ruled(call, (&commands, &findings), &view, (&confinement.files, profile));
         let words = [SHELL, "-c", text].map(OsString::from).to_vec();
-        let cleared = if ruling.decision == Decision::Allow {
+        let cleared = if ruling.decision == Decision::Deny {
+            Err(None)
+        } else {
             match Argv::parse(words.clone()) {
                 Err(bad) => return self.unprepared(call, complaint::malformed(&bad)),
-                Ok(argv) => {
-                    let found = inspector.programs.open(
-                        OsStr::new(SHELL),
-                        &view,
-                        &policy.settings,
-                        inspector.knowledge,
-                    );
-                    match found {
-                        Ok((handle, program)) => {
-                            clear(call, argv, (handle, &program), &view).map_err(Some)
-                        }
-                        Err(_) => Err(Some(complaint::no_bash())),
-                    }
-                }
+                Ok(argv) => self.cleared_shell(call, argv, &view).map_err(Some),
             }
-        } else {
-            Err(None)
         };
-        let confinement = self.confinement(call);
         let outer = commands.iter().filter(|found| found.via.is_empty());
         let shown = outer.map(|found| found.words.clone()).collect();
         let changes_nothing = self.changes_nothing(&commands, &findings, &view);
-        let examination = Examination { ruling, findings, commands, changes_nothing, confinement };
-        Examined { examination, cleared, words, shown, program: Some(SHELL.to_owned()) }
+        let examination =
+            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
+        let program = Some(SHELL.to_owned());
+        Examined { examination, cleared, words, shown, program, question }
+    }
+
+    /// The handles of the shell that runs lines.
+    fn cleared_shell(
+        &self,
+        call: &ToolCall,
+        argv: Argv,
+        view: &View<'_>,
+    ) -> Result<Cleared, Failure> {
+        let (inspector, settings) = (self.inspector(), &self.policy().settings);
+        let knowledge = inspector.knowledge;
+        match inspector.programs.open(OsStr::new(SHELL), view, settings, knowledge) {
+            Ok((handle, program)) => clear(call, argv, (handle, &program), view),
+            Err(_) => Err(complaint::no_bash()),
+        }
     }
 
     /// What the shell starts with, as far as it is known.

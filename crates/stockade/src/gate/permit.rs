@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::call::{Argv, CallId};
 use crate::confine::Confinement;
 use crate::journal::EntryId;
-use crate::policy::Ruling;
+use crate::policy::{Decision, Ruling};
 use crate::tier::Tier;
 
 /// Proof that the gate allowed one call and wrote it into the journal, good for one run.
@@ -23,7 +23,7 @@ use crate::tier::Tier;
 /// fn from_the_gate(verdict: Verdict) -> Option<Box<Permit>> {
 ///     match verdict {
 ///         Verdict::Allowed(permit) => Some(permit),
-///         Verdict::Refused(_) | Verdict::Impossible(_) => None,
+///         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
 ///     }
 /// }
 /// ```
@@ -33,7 +33,7 @@ use crate::tier::Tier;
 /// fn from_the_gate(verdict: Verdict) -> Option<Box<Permit>> {
 ///     match verdict {
 ///         Verdict::Allowed(permit) => Some(Box::new(Permit { ..*permit })),
-///         Verdict::Refused(_) | Verdict::Impossible(_) => None,
+///         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
 ///     }
 /// }
 /// ```
@@ -45,7 +45,7 @@ use crate::tier::Tier;
 /// fn from_the_gate(verdict: Verdict) -> Option<Box<Permit>> {
 ///     match verdict {
 ///         Verdict::Allowed(permit) => Some(permit.clone()),
-///         Verdict::Refused(_) | Verdict::Impossible(_) => None,
+///         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
 ///     }
 /// }
 /// ```
@@ -69,6 +69,8 @@ use crate::tier::Tier;
 #[must_use = "a permit that is not planned runs nothing"]
 pub struct Permit {
     prepared: Prepared,
+    /// Whether there would have been a question without the box.
+    spared: bool,
 }
 
 /// Everything in a permit, for the plan that consumes it.
@@ -105,7 +107,24 @@ impl Permit {
         entry: EntryId,
         ruling: Ruling,
     ) -> Self {
-        Self { prepared: Prepared { cleared, confinement, tier, entry, ruling } }
+        Self { prepared: Prepared { cleared, confinement, tier, entry, ruling }, spared: false }
+    }
+
+    /// The same permit, for a call that the box spared a question.
+    pub(super) fn with_spared(mut self, spared: bool) -> Self {
+        self.spared = spared;
+        self
+    }
+
+    /// The same permit, after a yes.
+    pub(super) fn allowed(mut self: Box<Self>) -> Box<Self> {
+        self.prepared.ruling.decision = Decision::Allow;
+        self
+    }
+
+    /// Whether there would have been a question without the box.
+    pub fn is_spared(&self) -> bool {
+        self.spared
     }
 
     /// The journal's entry that allows the call.

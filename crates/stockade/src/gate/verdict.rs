@@ -1,6 +1,7 @@
 //! The gate's answer.
 
 use super::permit::Permit;
+use super::question::Question;
 use crate::outcome::Failure;
 use crate::policy::{By, Ruling};
 
@@ -10,6 +11,8 @@ use crate::policy::{By, Ruling};
 pub enum Verdict {
     /// It may run, once, by this permit.
     Allowed(Box<Permit>),
+    /// A person must say: [`Gate::settle`](super::Gate::settle).
+    Ask(Box<Question>),
     /// We said no.
     Refused(Refusal),
     /// There is nothing that could run.

@@ -178,7 +178,7 @@ impl Filter {
     pub fn matches(&self, record: &Record) -> bool {
         let verdict = match &record.event {
             Event::Verdict(verdict) => Some(verdict),
-            Event::Outcome(_) | Event::Failure(_) | Event::Repaired(_) => None,
+            Event::Answer(_) | Event::Outcome(_) | Event::Failure(_) | Event::Repaired(_) => None,
         };
         let denied = verdict.is_some_and(|verdict| verdict.decision == Decision::Deny);
         let tool = verdict.map(|verdict| verdict.tool.as_str());
@@ -205,6 +205,10 @@ pub struct Stats {
     pub allowed: u64,
     /// Verdicts that asked.
     pub asked: u64,
+    /// Questions that were answered with yes.
+    pub yes: u64,
+    /// Questions that were answered with no, or not at all.
+    pub no: u64,
     /// Verdicts that refused.
     pub denied: u64,
     /// Outcomes with a signal or an exit code that is not 0.
@@ -249,6 +253,8 @@ impl Stats {
                     count(&mut self.timed_out);
                 }
             }
+            Event::Answer(answer) if answer.answer.is_yes() => count(&mut self.yes),
+            Event::Answer(_) => count(&mut self.no),
             Event::Failure(_) => count(&mut self.failures),
             Event::Repaired(_) => count(&mut self.repairs),
         }

@@ -42,6 +42,8 @@ pub enum Event {
     Verdict(Verdict),
     /// A call ran and ended.
     Outcome(Outcome),
+    /// A person was asked about a call, and this is what came of it.
+    Answer(Answer),
     /// A call was allowed and could not be run.
     Failure(Failure),
     /// A torn last line was cut off.
@@ -83,6 +85,56 @@ pub enum Decision {
     Ask,
     /// The call is refused.
     Deny,
+}
+
+/// What a person said to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The id of the call.
+    pub call: String,
+    /// The `seq` of its verdict, which is `ask`.
+    pub entry: u64,
+    /// The answer.
+    pub answer: Reply,
+    /// Who was asked; none where nobody could be.
+    pub by: Option<String>,
+}
+
+/// An answer as it is recorded. What a person wrote to the agent is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// Yes, this once.
+    Once,
+    /// Yes, for as long as the program runs.
+    Session,
+    /// Yes, from now on.
+    Always,
+    /// No.
+    No,
+    /// No, because nobody answered in time.
+    Silence,
+    /// No, because there was nobody to ask.
+    Nobody,
+}
+
+impl Reply {
+    /// The name in the journal and in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::No => "no",
+            Self::Silence => "silence",
+            Self::Nobody => "nobody",
+        }
+    }
+
+    /// Whether the call could run.
+    pub fn is_yes(self) -> bool {
+        matches!(self, Self::Once | Self::Session | Self::Always)
+    }
 }
 
 /// How a run ended.

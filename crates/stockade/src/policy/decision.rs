@@ -75,6 +75,20 @@ pub struct Ruling {
 }
 
 impl Ruling {
+    /// What nothing is held against.
+    pub fn allow(by: By) -> Self {
+        Self {
+            decision: Decision::Allow,
+            by,
+            rule: None,
+            source: None,
+            reason: None,
+            instead: None,
+            argument: None,
+            span: None,
+        }
+    }
+
     /// A refusal on these grounds.
     pub fn deny(by: By, rule: &str, reason: impl Into<String>) -> Self {
         Self {

@@ -9,6 +9,9 @@ use super::entry::Entry;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyFile {
+    pub(super) mode: Text,
+    #[serde(default)]
+    pub(super) questions: QuestionsTable,
     #[serde(default)]
     pub(super) exec: ExecTable,
     #[serde(default)]
@@ -21,6 +24,13 @@ pub(super) struct PolicyFile {
     pub(super) journal: JournalTable,
     #[serde(default)]
     pub(super) rules: RulesTable,
+}
+
+/// `[questions]`: how people are asked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuestionsTable {
+    pub(super) timeout: Text,
 }
 
 /// A list of names; it and each of them with its place in the file.

@@ -2,15 +2,18 @@
 //!
 //! A file that does not load is an error, never a default.
 
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use toml::Spanned;
 
-use super::file::{BoxTable, ExecTable, Names};
+use super::file::{BoxTable, ExecTable, Names, PolicyFile};
 use super::rule::Rule;
 use super::source::{Links, Source, plain};
-use super::{Decision, Policy, Profile};
+use super::{Decision, Mode, Policy, Profile};
 use crate::confine::{Network, Toolchain};
 use crate::journal::Durability;
 use crate::limits::parse_duration;
@@ -126,6 +129,12 @@ impl Source {
     /// A trusted file: each key it has replaces what was there.
     fn apply(&self, policy: &mut Policy) -> Result<(), LoadError> {
         let file = self.parse()?;
+        if let Some(mode) = &file.mode {
+            policy.mode = self.mode(mode)?;
+        }
+        if let Some(text) = &file.questions.timeout {
+            policy.patience = self.duration(text)?;
+        }
         self.apply_exec(&file.exec, policy)?;
         if let Some(names) = &file.shell.only {
             policy.settings.only = Some(plain(names));
@@ -147,9 +156,7 @@ impl Source {
         self.apply_box(&file.boxed, policy)?;
         policy.limits = self.limits(&file.limits, &policy.limits)?;
         let window = match &file.journal.window {
-            Some(text) => {
-                Some(self.value(text, |text| parse_duration(text).map_err(|e| e.to_string()))?)
-            }
+            Some(text) => Some(self.duration(text)?),
             None => None,
         };
         policy.durability = match (&file.journal.durability, window, policy.durability) {
@@ -159,6 +166,14 @@ impl Source {
         };
         policy.rules = policy.rules.and(self.rules(&file.rules)?);
         Ok(())
+    }
+
+    fn mode(&self, text: &Spanned<String>) -> Result<Mode, LoadError> {
+        self.value(text, |text| Mode::from_str(text).map_err(|error| error.to_string()))
+    }
+
+    fn duration(&self, text: &Spanned<String>) -> Result<Duration, LoadError> {
+        self.value(text, |text| parse_duration(text).map_err(|error| error.to_string()))
     }
 
     fn apply_box(&self, boxed: &BoxTable, policy: &mut Policy) -> Result<(), LoadError> {
@@ -245,12 +260,9 @@ impl Source {
             ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
         ];
         if let Some((key, Some(span))) = loosening.into_iter().find(|(_, span)| span.is_some()) {
-            return Err(LoadError::Loosens {
-                path: self.path.clone(),
-                line: self.line(&span),
-                key,
-            });
+            return Err(self.loosens(key, &span));
         }
+        self.tighten_questions(&file, policy)?;
         if profile.is_none() && file.exec.profile.is_some() {
             policy.profile = Profile::Strict;
         }
@@ -288,5 +300,29 @@ impl Source {
             .partition::<Vec<Rule>, _>(|rule| rule.list() == Decision::Allow);
         policy.rules = policy.rules.and(refusing).ignoring(&allowing, UNTRUSTED);
         Ok(())
+    }
+
+    /// The mode may become stricter, and questions may wait less long.
+    fn tighten_questions(&self, file: &PolicyFile, policy: &mut Policy) -> Result<(), LoadError> {
+        if let Some(text) = &file.mode {
+            let mode = self.mode(text)?;
+            let is_as_strict = mode.partial_cmp(&policy.mode).is_some_and(Ordering::is_ge);
+            if !is_as_strict {
+                return Err(self.loosens("mode", &text.span()));
+            }
+            policy.mode = mode;
+        }
+        if let Some(text) = &file.questions.timeout {
+            let patience = self.duration(text)?;
+            if patience > policy.patience {
+                return Err(self.loosens("questions.timeout", &text.span()));
+            }
+            policy.patience = patience;
+        }
+        Ok(())
+    }
+
+    fn loosens(&self, key: &'static str, span: &Range<usize>) -> LoadError {
+        LoadError::Loosens { path: self.path.clone(), line: self.line(span), key }
     }
 }

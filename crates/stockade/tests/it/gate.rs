@@ -155,7 +155,9 @@ fn what_was_judged_is_what_runs() {
         let gate = Gate::new(project.examiner(policy), journal);
         match gate.judge(&ToolCall::exec(argv.iter().copied()).in_folder("src")) {
             Verdict::Allowed(permit) => *permit,
-            other @ (Verdict::Refused(_) | Verdict::Impossible(_)) => panic!("{other:?}"),
+            other @ (Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_)) => {
+                panic!("{other:?}")
+            }
         }
     };
     let boxed = permit(Policy::shipped(), &["../tool", "-P"]);

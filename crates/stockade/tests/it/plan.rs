@@ -27,7 +27,9 @@ fn permit(project: &Project, policy: Policy) -> Permit {
     let gate = Gate::new(project.examiner(policy), journal);
     match gate.judge(&ToolCall::exec(["ls", "."])) {
         Verdict::Allowed(permit) => *permit,
-        other @ (Verdict::Refused(_) | Verdict::Impossible(_)) => panic!("{other:?}"),
+        other @ (Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 

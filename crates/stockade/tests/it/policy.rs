@@ -46,7 +46,8 @@ fn the_default_file_names_every_key() {
         .filter_map(|line| line.trim().strip_prefix("pub(super) ")?.split_once(": "))
         .map(|(key, _)| key)
         .filter(|key| {
-            !["exec", "shell", "boxed", "limits", "journal", "rules", "only"].contains(key)
+            !["exec", "shell", "boxed", "limits", "journal", "rules", "only", "questions"]
+                .contains(key)
         });
     for key in keys {
         assert!(text.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");

@@ -9,7 +9,7 @@ use stockade::call::ToolCall;
 use stockade::gate::{Examination, Examiner};
 use stockade::inspect::Root;
 use stockade::outcome::Outcome;
-use stockade::policy::{Policy, Profile};
+use stockade::policy::{self, Policy, Profile};
 use stockade::tier::Tier;
 use stockade::{Report, Stockade};
 
@@ -151,9 +151,9 @@ pub(crate) fn unboxed() -> Policy {
     Policy { tier: Tier::Process, ..Policy::shipped() }
 }
 
-/// The lenient profile, without a box that would contain more.
+/// The lenient profile, without a box that would contain more, and without its questions.
 pub(crate) fn contained() -> Policy {
-    Policy { profile: Profile::Contained, ..unboxed() }
+    Policy { profile: Profile::Contained, mode: policy::Mode::Bypass, ..unboxed() }
 }
 
 /// The folder that holds the whole workspace.

@@ -4,4 +4,5 @@ mod call;
 mod cost;
 mod files;
 mod properties;
+mod propose;
 mod table;

@@ -176,8 +176,9 @@ fn policy(case: &Case, profile: Profile) -> Policy {
     } else {
         // A JSON list of strings is a TOML list of strings.
         let list = |rules: &Vec<String>| serde_json::to_string(rules).unwrap();
+        let mode = case.mode.as_deref().unwrap_or("auto");
         let text = format!(
-            "[rules]\ndeny = {}\nask = {}\nallow = {}\n",
+            "mode = {mode:?}\n[rules]\ndeny = {}\nask = {}\nallow = {}\n",
             list(&case.rules.deny),
             list(&case.rules.ask),
             list(&case.rules.allow)

@@ -36,7 +36,7 @@ fn running(project: &Project, marker: &str) -> Running {
     let gate = Gate::new(Examiner::new(root, Policy::shipped()), journal);
     let permit = match gate.judge(&ToolCall::exec(["sh", "many.sh", marker])) {
         Verdict::Allowed(permit) => Some(*permit),
-        Verdict::Refused(_) | Verdict::Impossible(_) => None,
+        Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
     };
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
     let cold = launch::Yard::new(launch::Warmth::Cold);

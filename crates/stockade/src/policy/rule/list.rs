@@ -84,8 +84,13 @@ impl List {
 
     /// The first rule that any part of a call meets.
     pub(super) fn refusing(&self, facts: &Facts) -> Option<Hit> {
-        let shell = shell_of(&facts.tool);
         let tool = self.tools.find(&facts.tool, self.decision).map(|rule| (rule, Part::Tool));
+        tool.into_iter().chain(self.refusing_part(facts)).min()
+    }
+
+    /// The same, but for rules about every call of the tool.
+    pub(super) fn refusing_part(&self, facts: &Facts) -> Option<Hit> {
+        let shell = shell_of(&facts.tool);
         let field = self.fields.find(&facts.tool, &facts.parameters);
         let field = field.map(|(rule, field)| (rule, Part::Parameter(field)));
         let commands = facts.commands.iter().enumerate().filter_map(|(at, command)| {
@@ -100,7 +105,7 @@ impl List {
         let hosts = facts.hosts.iter().enumerate();
         let hosts =
             hosts.filter_map(|(at, host)| Some((self.hosts.refusing(host)?, Part::Host(at))));
-        let all = tool.into_iter().chain(field).chain(commands).chain(reads).chain(writes);
+        let all = field.into_iter().chain(commands).chain(reads).chain(writes);
         all.chain(hosts).min()
     }
 }

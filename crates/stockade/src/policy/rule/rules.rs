@@ -117,7 +117,9 @@ impl Rules {
     /// What the rules say about a call, or nothing if none says anything.
     pub fn decide(&self, facts: &Facts) -> Option<Match> {
         let lists = self.lists.as_deref()?;
-        let refused = lists.deny.refusing(facts).or_else(|| lists.ask.refusing(facts));
+        // A rule about something that the call does says more than one about every call.
+        let asked = || lists.ask.refusing_part(facts).or_else(|| lists.ask.refusing(facts));
+        let refused = lists.deny.refusing(facts).or_else(asked);
         let hit = refused.or_else(|| {
             Cover { allow: &lists.allow, refuse: [&lists.deny, &lists.ask], facts }.of_call()
         });

@@ -1,0 +1,151 @@
+//! From what was found, what the rules say and what the mode is to one ruling with its grounds.
+
+use std::path::PathBuf;
+
+use super::rule::{Match, Part};
+use super::weigh::{Case, Ground, Hold, Kind, Reach, Said, is_spared, weigh};
+use super::{By, Decision, Mode, Policy, Profile, Ruling};
+use crate::confine::Network;
+use crate::guarantee::{Guarantee, Kept};
+use crate::tier::Tier;
+
+/// What a call does, as the mode sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Act {
+    /// Whether it changes nothing, files of the work, or anything.
+    pub kind: Kind,
+    /// A protected path that it writes.
+    pub protected: Option<PathBuf>,
+    /// Whether it names a host.
+    pub reaches_out: bool,
+}
+
+/// A ruling, and what is to be known of it besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// What was decided.
+    pub ruling: Ruling,
+    /// On what grounds.
+    pub ground: Ground,
+    /// Whether there would have been a question without the box.
+    pub spared: bool,
+}
+
+/// What keeps a call from the rest of the machine, if all of it has to be kept.
+const CONTAINS: [Guarantee; 4] =
+    [Guarantee::Writes, Guarantee::Reads, Guarantee::Processes, Guarantee::Privileges];
+
+impl Policy {
+    /// What holds a call of this profile. A call that names a host is not held by a box with the
+    /// machine's own network.
+    pub fn hold(&self, profile: Profile, reaches_out: bool) -> Hold {
+        if self.contains() && !(reaches_out && self.network == Network::Host) {
+            Hold::Box
+        } else {
+            without_box(profile)
+        }
+    }
+
+    /// Whether there is a box, and nothing runs unless it is kept.
+    fn contains(&self) -> bool {
+        let required = self.required();
+        let is_kept = |guarantee: &Guarantee| {
+            required.get(guarantee).is_some_and(|kept| *kept >= Kept::Partial)
+        };
+        let network = self.network == Network::Host || is_kept(&Guarantee::Network);
+        self.tier >= Tier::Jail && network && CONTAINS.iter().all(is_kept)
+    }
+
+    /// Decides about a call: `found` is what inspection came to, `rule` what the rules say.
+    pub fn judge(
+        &self,
+        found: Ruling,
+        rule: Option<(Match, Ruling)>,
+        act: &Act,
+        profile: Profile,
+    ) -> Judgement {
+        let said = rule.as_ref().map(|(found, _)| said(found));
+        let reach = if act.protected.is_some() { Reach::Protected } else { Reach::Usual };
+        let hold = self.hold(profile, act.reaches_out);
+        let (mode, kind) = (self.mode, act.kind);
+        let case = Case { mode, kind, reach, found: found.decision, rule: said, hold };
+        let (decision, ground) = weigh(case);
+        let ruling = match (ground, rule) {
+            (Ground::Rule, Some((_, ruling))) => ruling,
+            (Ground::Finding, _) => found,
+            (Ground::Protected, _) => protected(act),
+            (Ground::Mode | Ground::Rule, _) => by_mode(case, decision),
+        };
+        let spared = is_spared(case, without_box(profile));
+        Judgement { ruling: silenced(ruling, decision, mode), ground, spared }
+    }
+}
+
+fn without_box(profile: Profile) -> Hold {
+    match profile {
+        Profile::Strict => Hold::Axes,
+        Profile::Contained => Hold::Nothing,
+    }
+}
+
+fn said(found: &Match) -> Said {
+    match (found.decision, &found.part) {
+        (Decision::Deny, _) => Said::Deny,
+        (Decision::Ask, Part::Tool) => Said::AskTool,
+        (Decision::Ask, _) => Said::AskPart,
+        (Decision::Allow, _) => Said::Allow,
+    }
+}
+
+/// A question that nobody is asked.
+fn silenced(mut ruling: Ruling, decision: Decision, mode: Mode) -> Ruling {
+    if decision == Decision::Deny && ruling.decision == Decision::Ask {
+        let reason = ruling.reason.unwrap_or_default();
+        ruling.reason =
+            Some(format!("{reason}; a person would have to allow it, and mode {mode} asks nobody"));
+    }
+    ruling.decision = decision;
+    ruling
+}
+
+fn protected(act: &Act) -> Ruling {
+    let path = act.protected.clone().unwrap_or_default();
+    let reason = format!(
+        "it writes {path:?}, which is protected: code runs from it later, outside of any box"
+    );
+    let ruling = Ruling::deny(By::Axis, "path/protected", reason);
+    Ruling { decision: Decision::Ask, ..ruling }
+        .instead("leave the file as it is, or ask the person to change it")
+}
+
+fn by_mode(case: Case, decision: Decision) -> Ruling {
+    let mode = case.mode;
+    if decision == Decision::Allow {
+        return Ruling::allow(By::Mode);
+    }
+    let (reason, instead) = match (mode, case.kind) {
+        (Mode::Plan, Kind::Edits) => (
+            "it changes files, and mode plan is for looking only".to_owned(),
+            "read what is needed, and say what would be changed",
+        ),
+        (Mode::DontAsk, _) => (
+            "no rule allows it, and mode dont-ask runs nothing else that may change something"
+                .to_owned(),
+            "use what the rules allow, or ask the person for a rule",
+        ),
+        (Mode::Auto, _) => (
+            "no box contains it, so mode auto asks first".to_owned(),
+            "use commands that only read, or ask the person to run it in the jail",
+        ),
+        (_, Kind::Edits) => (
+            format!("it changes files, and mode {mode} asks first"),
+            "use commands that only read, or ask the person to allow it",
+        ),
+        (_, Kind::Reads | Kind::Runs) => (
+            format!("it cannot be shown to change nothing, and mode {mode} asks first"),
+            "use commands that only read, or ask the person to allow it",
+        ),
+    };
+    let ruling = Ruling::deny(By::Mode, &format!("mode/{mode}"), reason).instead(instead);
+    Ruling { decision, ..ruling }
+}
