@@ -230,7 +230,11 @@ fn process_link(path: &Path, folder: &Path) -> Option<PathBuf> {
             Component::Normal(one) if one == "root" => {
                 return Some(Path::new("/").join(names.as_path()));
             }
-            _ => names.next()?,
+            Component::Prefix(_)
+            | Component::RootDir
+            | Component::CurDir
+            | Component::ParentDir
+            | Component::Normal(_) => names.next()?,
         };
     }
     None
