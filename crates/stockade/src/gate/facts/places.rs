@@ -221,8 +221,7 @@ fn process_link(path: &Path, folder: &Path) -> Option<PathBuf> {
     };
     let path = lexical(Path::new("/"), &path);
     let mut names = path.strip_prefix("/proc").ok()?.components();
-    let mut name = || names.next();
-    let mut next = name()?;
+    let mut next = names.next()?;
     // `/proc/1`, `/proc/self/task/1`
     for _ in 0..3 {
         next = match next {

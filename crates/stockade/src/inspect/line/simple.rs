@@ -16,6 +16,8 @@ use crate::shell::expand::{self, Field};
 use crate::shell::state::State;
 use crate::shell::tree::{Assignment, Piece, Redirect, RedirectKind, Simple, Span};
 
+/// Words of one command: wrappers in wrappers read them again and again.
+const WORDS_MAX: usize = 4096;
 /// A function that calls itself is followed this often.
 const CALLS_MAX: usize = 2;
 
@@ -51,7 +53,8 @@ impl Walker<'_> {
         let targets = self.redirects(redirects, state);
         let environment = self.assigned(&simple.assignments, state);
         let fields = fields(&simple.words, state);
-        if !self.takes(fields.len(), simple.span) {
+        let work = if fields.len() > WORDS_MAX { usize::MAX } else { fields.len() };
+        if !self.takes(work, simple.span) {
             return None;
         }
         if fields.is_empty() {
