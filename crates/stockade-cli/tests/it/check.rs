@@ -53,7 +53,8 @@ fn all_findings_are_listed_though_one_decides() {
         project.stockade(&["check", "run", "--json", "--", "rm", "-rf", "/etc", ";", "ls"]).json();
     let findings = found["findings"].as_array().unwrap();
     let axes: Vec<&str> = findings.iter().map(|one| one["axis"].as_str().unwrap()).collect();
-    assert_eq!(axes[0], "name");
+    assert_eq!((axes[0], axes[1]), ("shell", "name"), "what nobody takes back comes first");
+    assert_eq!(found["rule"], "name/denylist", "a question does not decide where one refuses");
     assert!(axes.contains(&"path") && axes.contains(&"structure"), "{found}");
 }
 

@@ -243,8 +243,8 @@ fn bad_calls_are_refused_and_never_panic() {
         ToolCall::exec(["./"]),
         ToolCall::exec(["echo"]).in_folder("/"),
         ToolCall::exec(["echo"]).in_folder("not-there"),
-        ToolCall::line("echo hi"),
         ToolCall::line("echo 'hi"),
+        ToolCall::line("echo \0"),
     ];
     for call in calls {
         let report = crate::support::json(&stockade.run(call));
