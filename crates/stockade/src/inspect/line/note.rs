@@ -246,11 +246,12 @@ fn unseen(finding: &Finding, inspection: &Inspection<'static>) -> Option<&'stati
     let is_shell = |command: &Command<'static>| {
         command.names.iter().any(|name| SHELLS.contains(&name.as_str()))
     };
-    // What an option writes or reads is told; what it runs is not.
+    // What an option writes is told; what it runs, or takes names from, is not.
     let is_told = |argument: usize| {
         inspection.commands.iter().any(|command| {
             let effects = command.readings.iter().flat_map(|reading| &reading.effects);
-            let words = effects.filter_map(|effect| command.words.get(effect.word?));
+            let written = effects.filter(|effect| effect.kind == EffectKind::Write);
+            let words = written.filter_map(|effect| command.words.get(effect.word?));
             let mut arguments = words.map(|word| word.argument);
             arguments.any(|at| at == argument || at == argument.saturating_add(1))
         })
