@@ -242,9 +242,8 @@ fn note_assignment(
     bytes: &[u8],
     reading: &mut Reading<'_>,
 ) -> bool {
-    let Some(at) = bytes.iter().position(|&byte| byte == b'=').filter(|&at| at > 0) else {
-        return false;
-    };
+    // A variable without a name is one too: `env =x ls` runs ls.
+    let Some(at) = bytes.iter().position(|&byte| byte == b'=') else { return false };
     let name = bytes.get(..at).unwrap_or_default();
     match variables.find(name) {
         Ok(None) => {}
