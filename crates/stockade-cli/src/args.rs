@@ -1,11 +1,16 @@
 //! What can be typed. One struct per command; `--help`, the man page and the completions come
 //! from here.
 
+mod policy;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+pub(crate) use policy::{
+    Dialect, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target, Trust,
+};
 use stockade::confine::Toolchain;
 use stockade::limits::{ByteCount, Processors, parse_duration};
 use stockade::policy::{Mode, Profile, Variable};
@@ -39,6 +44,10 @@ pub(crate) enum Command {
     Call(Calls),
     /// Decide and explain, and run nothing (exit 0 allow, 3 ask, 126 deny)
     Check(Check),
+    /// Show, add, remove and test rules
+    Rules(Rules),
+    /// Trust a file of the project, so that it may loosen the policy
+    Trust(Trust),
     /// Run legal and adversarial calls in a throw-away project, and show how each came out
     Demo(Demo),
     /// Find out what this machine can keep, what it cannot, and how to fix it
@@ -56,15 +65,11 @@ pub(crate) enum Command {
 /// Options of every command that judges calls.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Common {
-    /// The project root: paths and programs have to be beneath it
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) root: PathBuf,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
     /// Where the call runs, beneath the root; the root if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// The policy file, in place of all that would be found
-    #[arg(long, value_name = "FILE")]
-    pub(crate) policy: Option<PathBuf>,
     /// How strong the box is: `jail`, or `process`, which keeps neither files nor the network
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<Tier>,
@@ -199,7 +204,7 @@ pub(crate) enum What {
 pub(crate) struct CheckRun {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Show the steps of the run and what they keep
+    /// Show the rules that were considered, the steps of the run and what they keep
     #[arg(long)]
     pub(crate) explain: bool,
     /// The program and its arguments
@@ -211,7 +216,7 @@ pub(crate) struct CheckRun {
 pub(crate) struct CheckShell {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Show the steps of the run and what they keep
+    /// Show the rules that were considered, the steps of the run and what they keep
     #[arg(long)]
     pub(crate) explain: bool,
     /// The programs that may run
@@ -226,7 +231,7 @@ pub(crate) struct CheckShell {
 pub(crate) struct CheckCall {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Show the steps of the run and what they keep
+    /// Show the rules that were considered, the steps of the run and what they keep
     #[arg(long)]
     pub(crate) explain: bool,
     /// A file with one call in JSON, or - for standard input

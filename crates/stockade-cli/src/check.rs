@@ -17,6 +17,7 @@ use stockade::policy::{By, Decision};
 use stockade::tier::Description;
 
 use crate::args::{Check, Common, What};
+use crate::considered::Told;
 use crate::exit_code::Status;
 use crate::render::{BAD, FAINT, GOOD, inert};
 use crate::{Answer, explain, explained, render, setup, wire};
@@ -63,10 +64,16 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     let examiner = setup::examiner(common, only)?;
     let call = if call.cwd.is_none() { setup::placed(call, common) } else { call };
     let examination = examiner.examine(&call);
-    let plan = (depth == Depth::Plan).then(|| plan_for(&examiner, &examination));
+    // Nothing of ours runs a tool that is not ours, so there is nothing to plan.
+    let is_ours = !matches!(call.tool, Tool::Unknown(_));
+    let plan = (depth == Depth::Plan && is_ours).then(|| plan_for(&examiner, &examination));
+    let rules = (depth == Depth::Plan).then(|| Told::new(&examiner, &call, &examination));
     if common.json {
-        render::say_json(&Wire::new(&examination, plan.as_ref()))?;
+        let wire = Wire::new(&examination, plan.as_ref());
+        let notes = examiner.policy().notes();
+        render::say_json(&Wire { notes, rules: rules.as_ref(), ..wire })?;
     } else if !common.quiet {
+        examiner.policy().notes().iter().for_each(|note| render::note(note));
         match line_of(&call, &examiner) {
             Some(line) => {
                 let folder = folder_of(&call, &examiner);
@@ -74,6 +81,9 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
                 render::say(&explain::render(&told))?;
             }
             None => print(&examination)?,
+        }
+        if let Some(rules) = &rules {
+            rules.print()?;
         }
         if let Some(plan) = &plan {
             print_planned(plan)?;
@@ -187,6 +197,12 @@ struct Wire<'a> {
     instead: Option<&'a str>,
     findings: Vec<WireFinding<'a>>,
     commands: Vec<WireCommand>,
+    /// What a person should know about the policy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    /// The rules that were considered, with `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<&'a Told>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<WirePlan<'a>>,
 }
@@ -275,6 +291,8 @@ impl<'a> Wire<'a> {
             instead: ruling.instead.as_deref(),
             findings: examination.findings.iter().map(finding).collect(),
             commands: examination.commands.iter().map(WireCommand::new).collect(),
+            notes: Vec::new(),
+            rules: None,
             plan: plan.map(|plan| WirePlan {
                 otherwise: plan.otherwise.as_ref().map(|form| Box::new(WirePlan::new(form))),
                 ..WirePlan::new(&plan.first)

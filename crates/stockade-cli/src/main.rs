@@ -7,17 +7,21 @@ mod ask;
 mod audit;
 mod call;
 mod check;
+mod considered;
 mod demo;
 mod diagnostic;
 mod doctor;
+mod edit;
 mod exit_code;
 mod explain;
 mod explained;
 mod init;
 mod manual;
 mod render;
+mod rules;
 mod run;
 mod setup;
+mod trust;
 mod wire;
 
 use std::process::ExitCode;
@@ -43,6 +47,8 @@ fn main() -> ExitCode {
         Command::Shell(shell) => run::shell(&shell),
         Command::Call(calls) => call::calls(&calls),
         Command::Check(check) => check::check(&check),
+        Command::Rules(rules) => rules::rules(&rules),
+        Command::Trust(trust) => trust::trust(&trust),
         Command::Demo(demo) => demo::demo(&demo),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
         Command::Audit(audit) => audit::audit(&audit),

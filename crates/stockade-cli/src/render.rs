@@ -48,6 +48,11 @@ pub(crate) fn complain(text: &str) {
     remark(&format!("{BAD}stockade:{BAD:#} {}", inert(text)));
 }
 
+/// Prints what a person should know to standard error.
+pub(crate) fn note(text: &str) {
+    remark(&format!("{FAINT}stockade: note:{FAINT:#} {}", inert(text)));
+}
+
 /// Prints a line to standard error. If that is closed or full there is nobody to tell.
 fn remark(line: &str) {
     let _unheard = writeln!(anstream::stderr(), "{line}").is_err();

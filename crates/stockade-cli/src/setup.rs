@@ -9,12 +9,13 @@ use stockade::gate::Examiner;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::inspect::Root;
 use stockade::launch::Warmth;
-use stockade::policy::{LoadError, PolicyFiles};
+use stockade::policy::{Dialect, LoadError, Mode, PolicyFiles, Sources, TrustStore};
 use stockade::stockade::{OpenError, default_journal};
 use stockade::{Policy, Stockade, ToolCall};
 
-use crate::args::{Common, Net};
+use crate::args::{self, Common, Net};
 use crate::ask::Terminal;
+use crate::render;
 
 /// Opens all that one run needs: nothing is made for a next one.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
@@ -28,8 +29,12 @@ pub(crate) fn warm_stockade(
     warmth: Warmth,
 ) -> Result<Stockade, SetupError> {
     let policy = policy(common, only)?;
+    if !common.quiet {
+        policy.notes().iter().for_each(|note| render::note(note));
+    }
     let journal = journal(common.journal.as_deref())?;
-    let stockade = Stockade::open(&common.root, policy, &journal).map_err(SetupError::Open)?;
+    let stockade =
+        Stockade::open(&common.sources.root, policy, &journal).map_err(SetupError::Open)?;
     let stockade = stockade.with_warmth(warmth);
     let terminal = if common.no_ask { None } else { Terminal::find(own_policy(common)) };
     Ok(match terminal {
@@ -40,13 +45,14 @@ pub(crate) fn warm_stockade(
 
 /// The file of the person: the one that was named, or the usual one.
 fn own_policy(common: &Common) -> Option<PathBuf> {
-    common.policy.clone().or_else(|| found(&common.root).user)
+    let sources = &common.sources;
+    sources.policy.clone().or_else(|| found(&sources.root).user)
 }
 
 /// Opens what a look needs, which leaves no trace.
 pub(crate) fn examiner(common: &Common, only: &[String]) -> Result<Examiner, SetupError> {
-    let root =
-        Root::open(&common.root).map_err(|error| SetupError::Open(OpenError::Root(error)))?;
+    let root = Root::open(&common.sources.root)
+        .map_err(|error| SetupError::Open(OpenError::Root(error)))?;
     Ok(Examiner::new(root, policy(common, only)?))
 }
 
@@ -67,12 +73,12 @@ pub(crate) fn placed(call: ToolCall, common: &Common) -> ToolCall {
 }
 
 fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
-    let mut policy = match &common.policy {
-        Some(file) => Policy::from_file(file)?,
-        None => found(&common.root).load()?,
-    };
+    let mut policy = sources(&common.sources).load()?;
     policy.tier = common.tier.unwrap_or(policy.tier);
     policy.mode = common.mode.unwrap_or(policy.mode);
+    if policy.agent.bypass_disabled && policy.mode == Mode::Bypass {
+        return Err(SetupError::Bypass);
+    }
     policy.profile = common.profile.unwrap_or(policy.profile);
     policy.shell_profile = common.profile.unwrap_or(policy.shell_profile);
     let limits = &mut policy.limits;
@@ -124,7 +130,26 @@ fn apply_box(common: &Common, policy: &mut Policy) -> Result<(), SetupError> {
     Ok(())
 }
 
-fn found(root: &Path) -> PolicyFiles {
+/// All files that the policy comes from.
+pub(crate) fn sources(typed: &args::Sources) -> Sources {
+    let dialect = |one: &args::Dialect| match one {
+        args::Dialect::Claude => Dialect::Claude,
+        args::Dialect::Codex => Dialect::Codex,
+    };
+    Sources {
+        root: typed.root.clone(),
+        home: std::env::home_dir(),
+        files: found(&typed.root),
+        named: typed.policy.clone(),
+        dialects: typed.dialect.iter().map(dialect).collect(),
+        settings: typed.settings.clone(),
+        rules: typed.rules.clone(),
+        trust: TrustStore::default_path(),
+    }
+}
+
+/// The policy files that are found by themselves.
+pub(crate) fn found(root: &Path) -> PolicyFiles {
     let config =
         std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let config = config.or_else(|| Some(std::env::home_dir()?.join(".config")));
@@ -148,6 +173,8 @@ pub(crate) enum SetupError {
         #[source]
         source: std::io::Error,
     },
+    #[error("use mode bypass: settings that apply here forbid it (disableBypassPermissionsMode)")]
+    Bypass,
     #[error("find a place for the journal: there is no home folder; name it with --journal")]
     NoHome,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use stockade::ToolCall;
-use stockade::call::{CallId, Exec, Line, Tool};
+use stockade::call::{CallId, Exec, Foreign, Line, Tool};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +38,7 @@ struct WireLine {
     _description: Option<String>,
 }
 
-/// Reads one call. A tool that is not ours is kept by its name, for the gate to refuse.
+/// Reads one call. A tool that is not ours is kept with its input, for rules to judge.
 pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
     let wire: WireCall = serde_json::from_str(text).map_err(WireError::NotACall)?;
     let (tool, timeout) = match wire.tool.as_str() {
@@ -52,7 +52,11 @@ pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
             let input: WireLine = input(wire.input)?;
             (Tool::Line(Line { text: input.command.into() }), input.timeout)
         }
-        _ => (Tool::Unknown(wire.tool), None),
+        _ => {
+            let input =
+                if wire.input.is_null() { serde_json::Map::new() } else { input(wire.input)? };
+            (Tool::Unknown(Foreign { name: wire.tool, input }), None)
+        }
     };
     let mut call = ToolCall::of(tool);
     call.cwd = wire.cwd;

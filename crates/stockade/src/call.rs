@@ -68,8 +68,8 @@ pub enum Tool {
     Exec(Exec),
     /// One command line, split by shell rules and run without a shell, from an allow list.
     Line(Line),
-    /// A tool that this Stockade cannot run; the gate refuses it by name.
-    Unknown(String),
+    /// A tool that this Stockade cannot run: rules decide about it, and running it is refused.
+    Unknown(Foreign),
     /// Something that was sent as a call and cannot be read as one, with the reason.
     Malformed(String),
 }
@@ -80,7 +80,7 @@ impl Tool {
         match self {
             Self::Exec(_) => "Exec",
             Self::Line(_) => "Bash",
-            Self::Unknown(name) => name,
+            Self::Unknown(foreign) => &foreign.name,
             Self::Malformed(_) => "malformed",
         }
     }
@@ -93,6 +93,21 @@ pub struct Exec {
     pub argv: Vec<OsString>,
     /// What the program reads on standard input; nothing if empty.
     pub stdin: Vec<u8>,
+}
+
+/// A call of a tool that is not ours.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Foreign {
+    /// The tool's name.
+    pub name: String,
+    /// Its input, as it came.
+    pub input: serde_json::Map<String, serde_json::Value>,
+}
+
+impl From<&str> for Foreign {
+    fn from(name: &str) -> Self {
+        Self { name: name.to_owned(), input: serde_json::Map::new() }
+    }
 }
 
 /// The arguments of the allow-list shell tool.

@@ -5,6 +5,7 @@ mod approval;
 mod complaint;
 mod examine;
 mod facts;
+mod foreign;
 mod granted;
 mod line;
 mod permit;

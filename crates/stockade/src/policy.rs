@@ -1,28 +1,44 @@
 //! Decides: findings in, one decision out. Touches nothing but its own data.
 
+mod agent;
+mod claude;
+mod codex;
 pub mod decision;
 mod entry;
 mod file;
+mod json;
 mod judgement;
 mod load;
 pub mod mode;
+mod project;
 mod propose;
+mod reach;
+mod replace;
 mod require;
 pub mod rule;
 mod source;
+mod sources;
+mod spot;
+mod trust;
 pub mod weigh;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use agent::{Agent, AgentHooks, AgentMode, Remark};
 pub use decision::{By, Decision, Ruling};
 pub use judgement::{Act, Judgement};
 pub use load::{LoadError, PolicyFiles};
 pub use mode::Mode;
+pub use project::{Content, Form, ProjectFile};
 pub use propose::propose;
+pub use reach::Reached;
+pub use replace::replace;
 pub use require::Require;
 pub use rule::Rules;
+pub use sources::{Dialect, Sources};
+pub use trust::{Trust, TrustStore, Trusted};
 
 use crate::confine::{Network, Toolchain};
 use crate::guarantee::{Guarantee, Kept};
@@ -62,6 +78,10 @@ pub struct Policy {
     pub rules: Rules,
     /// Where a denied name comes from, for those that are not shipped.
     pub sources: BTreeMap<String, String>,
+    /// What settings of coding agents say besides.
+    pub agent: Agent,
+    /// What a person should know about the files that were read.
+    pub remarks: Vec<Remark>,
 }
 
 /// Two profiles of the built-in refusals.
@@ -149,12 +169,24 @@ impl Policy {
             durability: Durability::default(),
             rules: Rules::default(),
             sources: BTreeMap::new(),
+            agent: Agent::default(),
+            remarks: Vec::new(),
         }
     }
 
     /// All that is required to be kept, in the tier that this policy chooses.
     pub fn required(&self) -> BTreeMap<Guarantee, Kept> {
         self.require.in_tier(self.tier, self.network)
+    }
+
+    /// What a person should know about the files and rules that were read, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        let about = |note: &rule::Note| {
+            let place = note.source.as_ref().map(|source| format!("{source}: "));
+            format!("{}the rule {:?}: {}", place.unwrap_or_default(), note.rule, note.message)
+        };
+        let remarks = self.remarks.iter().map(ToString::to_string);
+        remarks.chain(self.rules.notes().iter().map(about)).collect()
     }
 
     /// What the findings come to: the first that refuses, in the order of the axes, else the first

@@ -12,7 +12,7 @@ use crate::support::{Project, Told, skip};
 const ASKS: &str = "run it?";
 
 /// `stockade` with these words on a terminal of its own.
-struct OnTerminal {
+pub(crate) struct OnTerminal {
     child: std::process::Child,
     keys: ChildStdin,
     screen: ChildStdout,
@@ -21,7 +21,7 @@ struct OnTerminal {
 
 impl OnTerminal {
     /// None, and a word on it, where there is no `script`.
-    fn start(project: &Project, line: &str) -> Option<Self> {
+    pub(crate) fn start(project: &Project, line: &str) -> Option<Self> {
         let binary = env!("CARGO_BIN_EXE_stockade");
         let mut command = Command::new("script");
         command.args(["-qec", &line.replace("stockade", binary), "/dev/null"]);
@@ -45,7 +45,7 @@ impl OnTerminal {
     }
 
     /// Waits until the terminal shows this, as often as it says.
-    fn until(&mut self, text: &str, times: usize) {
+    pub(crate) fn until(&mut self, text: &str, times: usize) {
         let mut bytes = [0; 4096];
         while self.seen.matches(text).count() < times {
             let read = self.screen.read(&mut bytes).unwrap();
@@ -54,12 +54,12 @@ impl OnTerminal {
         }
     }
 
-    fn types(&mut self, text: &str) {
+    pub(crate) fn types(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).unwrap();
     }
 
     /// All that was shown, and the exit status.
-    fn end(mut self) -> (String, i32) {
+    pub(crate) fn end(mut self) -> (String, i32) {
         let mut rest = Vec::new();
         self.screen.read_to_end(&mut rest).unwrap();
         self.seen.push_str(&String::from_utf8_lossy(&rest));

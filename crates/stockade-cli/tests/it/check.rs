@@ -13,7 +13,7 @@ fn the_decision_is_the_exit_status() {
     assert_eq!(project.stockade(&["check", "shell", "--only", "echo", "ls"]).code, 126);
     assert_eq!(project.fed(&["check", "call"], call(&["ls"]).as_bytes()).code, 0);
     assert_eq!(project.fed(&["check", "call"], call(&["rm"]).as_bytes()).code, 126);
-    assert_eq!(project.fed(&["check", "call"], b"{\"tool\":\"WebFetch\"}").code, 126);
+    assert_eq!(project.fed(&["check", "call"], b"{\"tool\":\"WebFetch\"}").code, 3);
     assert_eq!(project.fed(&["check", "call"], b"no call").code, 125);
 }
 

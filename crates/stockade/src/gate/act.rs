@@ -88,14 +88,14 @@ fn is_editor(found: &Found) -> bool {
 }
 
 /// Whether a path is known, and lands in one of these folders.
-fn lands_in(path: &PathFacts, folders: &[PathBuf]) -> bool {
+pub(super) fn lands_in(path: &PathFacts, folders: &[PathBuf]) -> bool {
     let is_null = path.named == Path::new("/dev/null");
     let lands = |real: &PathBuf| folders.iter().any(|folder| real.starts_with(folder));
     path.known && (is_null || path.real.as_ref().is_some_and(lands))
 }
 
 /// The protected path that a write touches: it is there or beneath it, or goes with its folder.
-fn protected(path: &PathFacts, all: &[PathBuf]) -> Option<PathBuf> {
+pub(super) fn protected(path: &PathFacts, all: &[PathBuf]) -> Option<PathBuf> {
     let named = [Some(&path.named), path.real.as_ref()];
     let meets = |protected: &&PathBuf| {
         named.iter().flatten().any(|path_of| {

@@ -61,7 +61,7 @@ pub struct Examiner {
 impl Examiner {
     /// For the calls of one project.
     pub fn new(root: Root, policy: Policy) -> Self {
-        let mut policy = policy.with_one_search_path();
+        let mut policy = policy.with_one_search_path().with_rules_in_box(root.path());
         let toolchains = toolchain::found(&policy);
         toolchain::trust(&toolchains, &mut policy.settings);
         Self { root, policy, toolchains, programs: Programs::default() }
@@ -79,7 +79,10 @@ impl Examiner {
 
     /// Looks at a call as [`Gate::judge`](super::Gate::judge) would.
     pub fn examine(&self, call: &ToolCall) -> Examination {
-        self.examined(call).examination
+        match &call.tool {
+            Tool::Unknown(foreign) => self.examined_foreign(call, foreign),
+            Tool::Exec(_) | Tool::Line(_) | Tool::Malformed(_) => self.examined(call).examination,
+        }
     }
 
     /// The same for the verdict: with the handles of what would run.
@@ -153,7 +156,9 @@ impl Examiner {
         let origin = match &call.tool {
             Tool::Exec(_) => Origin::Argv,
             Tool::Line(_) => Origin::Line,
-            Tool::Unknown(name) => return Err(complaint::unknown_tool(name).into()),
+            Tool::Unknown(foreign) => {
+                return Err(complaint::unknown_tool(&foreign.name).into());
+            }
             Tool::Malformed(why) => return Err(complaint::unreadable(why).into()),
         };
         let words = match &call.tool {

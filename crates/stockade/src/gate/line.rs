@@ -65,7 +65,7 @@ impl Examiner {
     }
 
     /// What the shell starts with, as far as it is known.
-    fn setting(&self) -> Setting {
+    pub(super) fn setting(&self) -> Setting {
         let mut variables = Vec::new();
         let home = std::env::home_dir();
         if let Some(home) = home.as_ref().and_then(|home| home.to_str()) {

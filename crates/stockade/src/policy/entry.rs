@@ -60,18 +60,26 @@ impl<'de> Visitor<'de> for Form {
 impl Source {
     /// The rules of a file, in the order of the lists.
     pub(super) fn rules(&self, table: &RulesTable) -> Result<Vec<Rule>, LoadError> {
-        let mut rules = Vec::new();
+        let (mut rules, mut failed) = (Vec::new(), Vec::new());
         for (list, entries) in [
             (Decision::Deny, &table.deny),
             (Decision::Ask, &table.ask),
             (Decision::Allow, &table.allow),
         ] {
-            rules.extend(self.list(list, entries)?);
+            rules.extend(self.list(list, entries, &mut failed)?);
         }
-        Ok(rules)
+        if failed.is_empty() {
+            return Ok(rules);
+        }
+        Err(LoadError::Examples { path: self.path.clone(), failed })
     }
 
-    fn list(&self, list: Decision, entries: &Entries) -> Result<Vec<Rule>, LoadError> {
+    fn list(
+        &self,
+        list: Decision,
+        entries: &Entries,
+        failed: &mut Vec<(usize, String)>,
+    ) -> Result<Vec<Rule>, LoadError> {
         if entries.as_ref().is_none_or(Vec::is_empty) {
             return Ok(Vec::new());
         }
@@ -79,7 +87,7 @@ impl Source {
         let file = file.map_err(|source| LoadError::Read { path: self.path.clone(), source })?;
         let base = file.parent().unwrap_or(Path::new("/"));
         let entries = entries.iter().flatten();
-        entries.map(|entry| self.entry(list, entry, base)).collect()
+        entries.map(|entry| self.entry(list, entry, base, failed)).collect()
     }
 
     fn entry(
@@ -87,6 +95,7 @@ impl Source {
         list: Decision,
         entry: &Spanned<Entry>,
         base: &Path,
+        failed: &mut Vec<(usize, String)>,
     ) -> Result<Rule, LoadError> {
         let (text, span) = match entry.get_ref() {
             Entry::Text(text) => (text, entry.span()),
@@ -117,15 +126,18 @@ impl Source {
         if let Some(instead) = &table.instead {
             rule = rule.instead(instead);
         }
-        let check = |example: Example<'_>, text: &Spanned<String>| {
-            let checked = rule.check(example);
-            checked.map_err(|error| wrong(self.line(&text.span()), error.message))
-        };
-        for text in &table.matching {
-            check(Example::Match(text.get_ref()), text)?;
+        let before = failed.len();
+        let matching = table.matching.iter().map(|text| (Example::Match(text.get_ref()), text));
+        let others =
+            table.not_matching.iter().map(|text| (Example::NotMatch(text.get_ref()), text));
+        for (example, place) in matching.chain(others) {
+            if let Err(error) = rule.check(example) {
+                let message = format!("the rule {text:?}: {}", error.message);
+                failed.push((self.line(&place.span()), message));
+            }
         }
-        for text in &table.not_matching {
-            check(Example::NotMatch(text.get_ref()), text)?;
+        if failed.len() > before {
+            return Ok(rule);
         }
         let plain = |texts: &[Spanned<String>]| texts.iter().map(|t| t.get_ref().clone()).collect();
         let examples =

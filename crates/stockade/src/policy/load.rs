@@ -20,7 +20,8 @@ use crate::limits::parse_duration;
 use crate::tier::Tier;
 
 /// Why a rule of the project is not used.
-const UNTRUSTED: &str = "left out: a project's file can only tighten, so its rules allow nothing";
+const UNTRUSTED: &str = "left out: a project's file can only tighten until it is trusted (stockade \
+                         trust), so its rules allow nothing";
 
 /// Where policy is looked for, the most trusted last but for the project, which is not trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,6 +101,18 @@ pub enum LoadError {
         /// The place and the complaint.
         message: String,
     },
+    /// Something in a file of a coding agent makes no sense.
+    #[error("use {path:?}, line {line}, column {column}: {message}")]
+    Place {
+        /// Which file.
+        path: PathBuf,
+        /// Which line.
+        line: usize,
+        /// Which column.
+        column: usize,
+        /// What is wrong with it, and what may have been meant.
+        message: String,
+    },
     /// A value makes no sense.
     #[error("use {path:?}, line {line}: {message}")]
     Value {
@@ -110,10 +123,19 @@ pub enum LoadError {
         /// What is wrong with it.
         message: String,
     },
+    /// Examples that rules carry do not hold.
+    #[error("use {path:?}, {}", told(failed))]
+    Examples {
+        /// Which file.
+        path: PathBuf,
+        /// Every one, with its line.
+        failed: Vec<(usize, String)>,
+    },
     /// A project's file asks for more than it may.
     #[error(
         "use {path:?}, line {line}: `{key}` would loosen the policy, and a project's file can only \
-         tighten it; put it into your own file, or name this one with --policy"
+         tighten it until it is trusted; look at it and run `stockade trust`, or put it into your own \
+         file"
     )]
     Loosens {
         /// Which file.
@@ -125,9 +147,17 @@ pub enum LoadError {
     },
 }
 
+fn told(failed: &[(usize, String)]) -> String {
+    let one = |(line, message): &(usize, String)| format!("line {line}: {message}");
+    failed.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// A key that loosens, and its place.
+type Loosening = (&'static str, Range<usize>);
+
 impl Source {
     /// A trusted file: each key it has replaces what was there.
-    fn apply(&self, policy: &mut Policy) -> Result<(), LoadError> {
+    pub(super) fn apply(&self, policy: &mut Policy) -> Result<(), LoadError> {
         let file = self.parse()?;
         if let Some(mode) = &file.mode {
             policy.mode = self.mode(mode)?;
@@ -234,36 +264,17 @@ impl Source {
 
     /// An untrusted file: lists of refusals grow, limits shrink, rules that allow are left out with
     /// a note, and anything else is an error.
-    fn tighten(&self, policy: &mut Policy) -> Result<(), LoadError> {
+    pub(super) fn tighten(&self, policy: &mut Policy) -> Result<(), LoadError> {
         let file = self.parse()?;
-        let strict = |text: &Spanned<String>| text.get_ref() == "strict";
-        let profile = file.exec.profile.as_ref().filter(|text| !strict(text));
-        let shell_profile = file.shell.profile.as_ref().filter(|text| !strict(text));
-        let list = |names: &Names| names.as_ref().map(Spanned::span);
-        let net = file.boxed.net.as_ref().filter(|text| text.get_ref() != "none");
-        let loosening = [
-            ("exec.profile", profile.map(Spanned::span)),
-            ("shell.profile", shell_profile.map(Spanned::span)),
-            ("exec.folders", list(&file.exec.folders)),
-            ("exec.search_path", list(&file.exec.search_path)),
-            ("exec.outside", list(&file.exec.outside)),
-            ("exec.data", list(&file.exec.data)),
-            ("box.tier", file.boxed.tier.as_ref().map(Spanned::span)),
-            ("box.env", list(&file.boxed.env)),
-            ("box.write", list(&file.boxed.write)),
-            ("box.read", list(&file.boxed.read)),
-            ("box.toolchains", list(&file.boxed.toolchains)),
-            ("box.net", net.map(Spanned::span)),
-            ("journal.durability", file.journal.durability.as_ref().map(Spanned::span)),
-            ("journal.window", file.journal.window.as_ref().map(Spanned::span)),
-            // Lines of listed programs see no shell, so that what one refuses the other may take.
-            ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
-        ];
-        if let Some((key, Some(span))) = loosening.into_iter().find(|(_, span)| span.is_some()) {
-            return Err(self.loosens(key, &span));
+        if let Some((key, span)) = self.loosening(&file, policy)?.into_iter().next() {
+            return Err(LoadError::Loosens {
+                path: self.path.clone(),
+                line: self.line(&span),
+                key,
+            });
         }
         self.tighten_questions(&file, policy)?;
-        if profile.is_none() && file.exec.profile.is_some() {
+        if file.exec.profile.is_some() {
             policy.profile = Profile::Strict;
         }
         if file.shell.profile.is_some() {
@@ -302,27 +313,59 @@ impl Source {
         Ok(())
     }
 
+    /// The keys of a file that loosen a policy, each with its place.
+    pub(super) fn loosening(
+        &self,
+        file: &PolicyFile,
+        policy: &Policy,
+    ) -> Result<Vec<Loosening>, LoadError> {
+        let strict = |text: &Spanned<String>| text.get_ref() == "strict";
+        let profile = file.exec.profile.as_ref().filter(|text| !strict(text));
+        let shell_profile = file.shell.profile.as_ref().filter(|text| !strict(text));
+        let list = |names: &Names| names.as_ref().map(Spanned::span);
+        let net = file.boxed.net.as_ref().filter(|text| text.get_ref() != "none");
+        let keys = [
+            ("exec.profile", profile.map(Spanned::span)),
+            ("shell.profile", shell_profile.map(Spanned::span)),
+            ("exec.folders", list(&file.exec.folders)),
+            ("exec.search_path", list(&file.exec.search_path)),
+            ("exec.outside", list(&file.exec.outside)),
+            ("exec.data", list(&file.exec.data)),
+            ("box.tier", file.boxed.tier.as_ref().map(Spanned::span)),
+            ("box.env", list(&file.boxed.env)),
+            ("box.write", list(&file.boxed.write)),
+            ("box.read", list(&file.boxed.read)),
+            ("box.toolchains", list(&file.boxed.toolchains)),
+            ("box.net", net.map(Spanned::span)),
+            ("journal.durability", file.journal.durability.as_ref().map(Spanned::span)),
+            ("journal.window", file.journal.window.as_ref().map(Spanned::span)),
+            // Lines of listed programs see no shell, so that what one refuses the other may take.
+            ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
+        ];
+        let keys = keys.into_iter().filter_map(|(key, span)| Some((key, span?)));
+        let mut keys: Vec<Loosening> = keys.collect();
+        if let Some(text) = &file.mode {
+            let mode = self.mode(text)?;
+            if !mode.partial_cmp(&policy.mode).is_some_and(Ordering::is_ge) {
+                keys.push(("mode", text.span()));
+            }
+        }
+        if let Some(text) = &file.questions.timeout
+            && self.duration(text)? > policy.patience
+        {
+            keys.push(("questions.timeout", text.span()));
+        }
+        Ok(keys)
+    }
+
     /// The mode may become stricter, and questions may wait less long.
     fn tighten_questions(&self, file: &PolicyFile, policy: &mut Policy) -> Result<(), LoadError> {
         if let Some(text) = &file.mode {
-            let mode = self.mode(text)?;
-            let is_as_strict = mode.partial_cmp(&policy.mode).is_some_and(Ordering::is_ge);
-            if !is_as_strict {
-                return Err(self.loosens("mode", &text.span()));
-            }
-            policy.mode = mode;
+            policy.mode = self.mode(text)?;
         }
         if let Some(text) = &file.questions.timeout {
-            let patience = self.duration(text)?;
-            if patience > policy.patience {
-                return Err(self.loosens("questions.timeout", &text.span()));
-            }
-            policy.patience = patience;
+            policy.patience = self.duration(text)?;
         }
         Ok(())
-    }
-
-    fn loosens(&self, key: &'static str, span: &Range<usize>) -> LoadError {
-        LoadError::Loosens { path: self.path.clone(), line: self.line(span), key }
     }
 }

@@ -20,6 +20,7 @@
 //! ```
 
 mod commands;
+mod consider;
 mod cover;
 mod error;
 mod example;
@@ -28,11 +29,13 @@ mod glob;
 mod host;
 mod line;
 mod list;
+mod literal;
 mod path;
 mod paths;
 mod prefixes;
 mod rules;
 mod segment;
+mod shadow;
 mod text;
 mod tool;
 mod tools;
@@ -40,13 +43,17 @@ mod trie;
 
 use std::path::{Path, PathBuf};
 
+pub use consider::{Considered, Fit};
 pub use error::RuleError;
 pub use example::{Example, Examples};
 pub use facts::{
     AssignmentFacts, CommandFacts, Facts, HostFacts, PathFacts, Place, Reach, WordFacts,
     WrapperFacts,
 };
+pub use literal::{Denied, Effect};
 pub use rules::{Match, Note, Part, Rules};
+pub use shadow::Shadow;
+pub use tool::Touch;
 
 use super::Decision;
 use text::{Content, Meaning};
@@ -153,6 +160,11 @@ impl Rule {
     /// Why it is there.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
+    }
+
+    /// What would be accepted.
+    pub fn alternative(&self) -> Option<&str> {
+        self.instead.as_deref()
     }
 
     /// What it was shown to match and not to match.

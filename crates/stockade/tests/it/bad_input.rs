@@ -181,7 +181,10 @@ fn refuses_when_the_root_itself_vanished() {
 
 #[test]
 fn refuses_tools_that_are_none() {
-    refused(&ToolCall::of(Tool::Unknown("Fetch".into())), "call/unknown-tool", None, "Fetch");
+    let unknown = ToolCall::of(Tool::Unknown("Fetch".into()));
+    assert_eq!(ruling(&unknown).decision, Decision::Ask, "rules may say something about it");
+    let report = Project::new().stockade(Policy::shipped()).run(unknown);
+    assert!(report.denied() && report.reason().unwrap().contains("Fetch"), "{report:?}");
     refused(&ToolCall::of(Tool::Malformed("no argv".into())), "call/malformed", None, "no argv");
     refused(&ToolCall::line(OsString::from_vec(b"ls \xff".to_vec())), "call/line", None, "UTF-8");
     refused(&ToolCall::line("ls \0"), "call/line", None, "NUL");

@@ -20,4 +20,5 @@ mod shell_corpus;
 mod shell_judge;
 mod shell_quiet;
 mod shell_parse;
+mod sources;
 mod tidy;

@@ -23,6 +23,7 @@ mod lines;
 mod output;
 mod promises;
 mod report;
+mod rules;
 mod scratch;
 mod stdin;
 mod support;

@@ -1,6 +1,6 @@
 //! The root of a box: what it shows, what can be written, what is hidden and protected.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -137,14 +137,36 @@ fn pin<'a>(
     Ok(())
 }
 
-/// Hides and protects what is there.
+/// Hides and protects what is there. What the box does not show needs neither, under any name.
 fn cover(present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    let bound = |mount: &Mount| {
+        let Mount::Bind { target, .. } = mount else { return None };
+        Some(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
+    };
+    let shown: Vec<PathBuf> = mounts.iter().filter_map(bound).collect();
     for one in present {
-        let target = c_path(&one.path)?;
+        let Some(place) = shown_as(&one.path, &shown) else { continue };
+        let target = c_path(&place)?;
         let is_hidden = one.guarantee == Guarantee::Reads;
         mounts.push(if is_hidden { Mount::Hide { target } } else { Mount::Protect { target } });
     }
     Ok(())
+}
+
+/// The name under which a path is in the box; none if it is not. One that cannot be looked at is
+/// taken as it is, and then the launch fails.
+fn shown_as(path: &Path, shown: &[PathBuf]) -> Option<PathBuf> {
+    let is_shown = |path: &Path| shown.iter().any(|folder| path.starts_with(folder));
+    if is_shown(path) {
+        return Some(path.to_owned());
+    }
+    let parts = path.parent().zip(path.file_name());
+    let real = parts.and_then(|(folder, name)| Some(Root::open(folder).ok()?.path().join(name)));
+    match real {
+        Some(real) if is_shown(&real) => Some(real),
+        Some(_) => None,
+        None => Some(path.to_owned()),
+    }
 }
 
 /// Where a path of the policy leads. Links outside the project are the person's; inside it they

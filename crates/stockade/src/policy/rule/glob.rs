@@ -40,6 +40,19 @@ impl Glob {
         self.after_middle(text, middle).is_some_and(|rest| rest.ends_with(last))
     }
 
+    /// Whether every text that the other matches is matched by this. Some are not seen to be.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        self.matches(&other.sample())
+    }
+
+    /// A text that this matches and that stands for all: a byte that no text has for each star, so
+    /// that only a star can take it.
+    pub(super) fn sample(&self) -> Vec<u8> {
+        let pieces: Vec<&[u8]> =
+            std::iter::once(&self.first).chain(&self.rest).map(Vec::as_slice).collect();
+        pieces.join(&0xff)
+    }
+
     /// The places in a text where a match of this pattern can end, each with the bytes behind it.
     pub(super) fn ends<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = &'t [u8]> {
         let (last, middle) = match self.rest.split_last() {
@@ -94,6 +107,21 @@ mod tests {
             ("**x", "x", true),
         ] {
             assert_eq!(Glob::new(pattern).matches(text.as_bytes()), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_covers_what_it_matches_whatever_the_stars_are() {
+        for (wide, narrow, expected) in [
+            ("*", "a*", true),
+            ("a*", "ab*", true),
+            ("ab*", "a*", false),
+            ("a*c", "ab*c", true),
+            ("a", "a", true),
+            ("a", "a*", false),
+            ("*b*", "abc*", true),
+        ] {
+            assert_eq!(Glob::new(wide).covers(&Glob::new(narrow)), expected, "{wide} {narrow}");
         }
     }
 

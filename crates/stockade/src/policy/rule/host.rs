@@ -42,6 +42,17 @@ impl HostPattern {
     }
 }
 
+impl HostPattern {
+    /// Whether every host that the other means is meant by this. Some are not seen to be.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        if self == other {
+            return true;
+        }
+        let begins = other.labels.starts_with(&self.labels);
+        self.below && begins && (other.below || other.labels.len() > self.labels.len())
+    }
+}
+
 /// The host rules of one list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hosts {

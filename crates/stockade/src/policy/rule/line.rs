@@ -89,6 +89,15 @@ impl LinePattern {
         }
     }
 
+    /// Whether this refuses every line that the other matches. Some are not seen to be.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let line = other.glob.sample();
+        let longer = || [line.as_slice(), &[BETWEEN, UNKNOWN]].concat();
+        self.assignments.is_empty()
+            && self.matches(&line)
+            && (!other.open || self.matches(&longer()))
+    }
+
     /// Whether the assignments that this pattern asks for are there.
     pub(super) fn finds(&self, assignments: &[AssignmentFacts]) -> bool {
         self.assignments.iter().all(|(name, value)| {

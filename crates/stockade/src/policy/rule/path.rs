@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::RuleError;
 use super::segment::{Parsed, Segment};
-use super::trie::Part;
+use super::trie::{End, Part, Trie};
 
 /// What a pattern of paths is relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,34 @@ impl PathPattern {
             itself: !only_inside || width != Width::Narrowest,
             beneath: wide || only_inside || is_folder || !wild_end,
         })
+    }
+}
+
+impl PathPattern {
+    /// Whether this, read widely, means all that the other means. Some are not seen to be.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        if self.anchor != other.anchor {
+            return false;
+        }
+        let lower = |part: &Part| match part {
+            Part::Name(Parsed::Plain(name)) => Part::Name(Parsed::Plain(name.to_lowercase())),
+            Part::Name(Parsed::Wild(_)) | Part::Deep => part.clone(),
+        };
+        let parts: Vec<Part> = other.parts.iter().map(lower).collect();
+        if self.parts == parts {
+            return (self.beneath || !other.beneath) && (self.itself || !other.itself);
+        }
+        // What is beneath a plain beginning is all that the other can mean.
+        let plain = |part: &Part| match part {
+            Part::Name(Parsed::Plain(name)) => Some(name.clone()),
+            Part::Name(Parsed::Wild(_)) | Part::Deep => None,
+        };
+        let names: Vec<String> = parts.iter().map_while(plain).collect();
+        let whole = other.beneath || names.len() < parts.len();
+        let mut trie = Trie::default();
+        let (itself, beneath) = (self.itself, self.beneath);
+        trie.insert(self.parts.clone(), End { rule: 0, itself, beneath });
+        if whole { trie.find_whole(&names).is_some() } else { trie.find(&names).is_some() }
     }
 }
 

@@ -114,16 +114,27 @@ impl Rules {
         self
     }
 
+    /// The same rules, with notes on others that could not be read.
+    #[must_use]
+    pub fn with_notes(mut self, notes: Vec<Note>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
     /// What the rules say about a call, or nothing if none says anything.
     pub fn decide(&self, facts: &Facts) -> Option<Match> {
+        self.deciding(facts).and_then(|hit| self.found(hit))
+    }
+
+    /// The rule that decides, by its place.
+    pub(super) fn deciding(&self, facts: &Facts) -> Option<Hit> {
         let lists = self.lists.as_deref()?;
         // A rule about something that the call does says more than one about every call.
         let asked = || lists.ask.refusing_part(facts).or_else(|| lists.ask.refusing(facts));
         let refused = lists.deny.refusing(facts).or_else(asked);
-        let hit = refused.or_else(|| {
+        refused.or_else(|| {
             Cover { allow: &lists.allow, refuse: [&lists.deny, &lists.ask], facts }.of_call()
-        });
-        hit.and_then(|hit| self.found(hit))
+        })
     }
 
     fn found(&self, (at, part): Hit) -> Option<Match> {

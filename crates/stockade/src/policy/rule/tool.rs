@@ -1,5 +1,37 @@
 //! The names of tools: aliases, families, and what a mistyped name may have meant.
 
+/// What calls of a tool do, as far as its name tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// They run command lines of bash.
+    Lines,
+    /// They run command lines of another shell.
+    OtherLines,
+    /// They read the path that they name.
+    Reads,
+    /// They write it.
+    Writes,
+    /// They talk to the host that they name.
+    Hosts,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Touch {
+    /// Of the tool with this name.
+    pub fn of(tool: &str) -> Self {
+        match family(canonical(tool)) {
+            Family::Shell(Shell::Windows) => Self::OtherLines,
+            Family::Shell(Shell::Bash | Shell::Exec) => Self::Lines,
+            Family::Reads => Self::Reads,
+            Family::Writes => Self::Writes,
+            Family::Hosts => Self::Hosts,
+            Family::Field(_) | Family::Other if canonical(tool) == "Monitor" => Self::Lines,
+            Family::Field(_) | Family::Other => Self::Unknown,
+        }
+    }
+}
+
 /// What the content of a tool's rules is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {

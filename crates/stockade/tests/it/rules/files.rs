@@ -68,7 +68,8 @@ fn an_example_that_does_not_hold_is_an_error_with_its_line() {
     ] {
         let text = format!("[rules]\ndeny = [{{ rule = '{rule}', {examples} }}]\n");
         let error = trusted(&text).unwrap_err();
-        let LoadError::Value { line, message, .. } = &error else { panic!("{text}: {error:?}") };
+        let LoadError::Examples { failed, .. } = &error else { panic!("{text}: {error:?}") };
+        let [(line, message)] = failed.as_slice() else { panic!("{text}: {error}") };
         assert!(*line == 3 && message.contains(says) && message.contains(rule), "{text}: {error}");
         let held = text.rsplit_once(",\n").unwrap().0.to_owned() + "] }]\n";
         trusted(&held).unwrap();

@@ -1,0 +1,241 @@
+//! `stockade rules`: the rules with their sources, and edits of the files that they are in.
+
+mod listed;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stockade::Policy;
+use stockade::policy::{Decision, LoadError, Trust, TrustStore, replace};
+
+use crate::args::{Rules, RulesAdd, RulesRemove, RulesTest, RulesWhat, Target};
+use crate::edit::{self, Entry};
+use crate::exit_code::Status;
+use crate::render::{BAD, GOOD, inert};
+use crate::{Answer, render, setup};
+
+/// Shows, adds, removes or tests rules.
+pub(crate) fn rules(rules: &Rules) -> Answer {
+    match &rules.what {
+        RulesWhat::List(list) => listed::list(list),
+        RulesWhat::Add(add) => self::add(add),
+        RulesWhat::Remove(remove) => self::remove(remove),
+        RulesWhat::Test(test) => self::test(test),
+    }
+}
+
+const LISTS: [Decision; 3] = [Decision::Deny, Decision::Ask, Decision::Allow];
+
+fn add(add: &RulesAdd) -> Answer {
+    let list = add.list.decision().ok_or("add a rule: say --deny, --ask or --allow")?;
+    let file = PolicyFile::read(&one_file(&add.target)?, Whose::of(&add.target))?;
+    let entry = Entry {
+        rule: add.rule.clone(),
+        reason: add.reason.clone(),
+        instead: add.instead.clone(),
+        matching: add.matching.clone(),
+        not_matching: add.not_matching.clone(),
+    };
+    let text = edit::with_rule(&file.path, &file.text, list, &entry)?;
+    let policy = Policy::from_text(&file.path, &text)?;
+    let is_trusted = file.write(&text)?;
+    let path = file.path.display().to_string();
+    render::say(&format!("{} {} in {}", list.name(), inert(add.rule.trim()), inert(&path)))?;
+    let of_rule = |note: &&stockade::policy::rule::Note| note.rule == add.rule.trim();
+    for note in policy.rules.notes().iter().filter(of_rule) {
+        render::note(&note.message);
+    }
+    if list == Decision::Allow && file.whose == Whose::Project && !is_trusted {
+        render::note("the project's file allows nothing until it is trusted: stockade trust");
+    }
+    Ok(Status::Ok)
+}
+
+fn remove(remove: &RulesRemove) -> Answer {
+    let lists = remove.list.decision().map_or(LISTS.to_vec(), |list| vec![list]);
+    let mut found = Vec::new();
+    for (path, whose) in files(&remove.target)? {
+        let file = PolicyFile::read(&path, whose)?;
+        let (text, lists) = edit::without_rule(&file.path, &file.text, &lists, &remove.rule)?;
+        if !lists.is_empty() {
+            found.push((file, text, lists));
+        }
+    }
+    let rule = inert(remove.rule.trim());
+    let (file, text, lists) = match <[_; 1]>::try_from(found) {
+        Ok([one]) => one,
+        Err(found) if found.is_empty() => {
+            render::complain(&format!("{rule} is in no policy file that could be edited"));
+            return Ok(Status::Unexpected);
+        }
+        Err(_) => {
+            return Err("remove the rule: it is in two files; say --user or --project".into());
+        }
+    };
+    if lists.len() > 1 {
+        return Err("remove the rule: it is in two lists; say --deny, --ask or --allow".into());
+    }
+    Policy::from_text(&file.path, &text)?;
+    file.write(&text)?;
+    let list = lists.first().map_or("", |list| list.name());
+    let path = file.path.display().to_string();
+    render::say(&format!("removed {list} {rule} from {}", inert(&path)))?;
+    Ok(Status::Ok)
+}
+
+/// Whose file is edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    User,
+    Project,
+    Named,
+}
+
+impl Whose {
+    fn of(target: &Target) -> Self {
+        match (&target.policy, target.user) {
+            (Some(_), _) => Self::Named,
+            (None, true) => Self::User,
+            (None, false) => Self::Project,
+        }
+    }
+}
+
+/// The file that a rule goes into: the project's unless another is named.
+fn one_file(target: &Target) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let found = setup::found(&target.root);
+    let path = match Whose::of(target) {
+        Whose::Named => target.policy.clone(),
+        Whose::User => found.user,
+        Whose::Project => found.project,
+    };
+    Ok(path.ok_or("find your policy file: there is no home folder")?)
+}
+
+/// The files that a rule may be in.
+fn files(target: &Target) -> Result<Vec<(PathBuf, Whose)>, Box<dyn std::error::Error>> {
+    let found = setup::found(&target.root);
+    if target.policy.is_some() || target.user || target.project {
+        return Ok(vec![(one_file(target)?, Whose::of(target))]);
+    }
+    let project = found.project.map(|path| (path, Whose::Project));
+    Ok(project.into_iter().chain(found.user.map(|path| (path, Whose::User))).collect())
+}
+
+/// A policy file that is to be edited.
+struct PolicyFile {
+    path: PathBuf,
+    text: String,
+    permissions: u32,
+    whose: Whose,
+}
+
+impl PolicyFile {
+    /// Reads it; one that is not there is empty.
+    fn read(path: &Path, whose: Whose) -> Result<Self, Box<dyn std::error::Error>> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let fail = |error: std::io::Error| format!("read {}: {error}", path.display());
+        let path = std::path::absolute(path).map_err(fail)?;
+        let metadata = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self { path, text: String::new(), permissions: 0o644, whose });
+            }
+            Err(error) => return Err(fail(error).into()),
+        };
+        // A person may link their own file to where they keep it; a project's could lead anywhere.
+        if metadata.is_symlink() && whose == Whose::Project {
+            return Err(format!("edit {}: it is a link", path.display()).into());
+        }
+        let opened = std::fs::File::open(&path).map_err(fail)?;
+        let metadata = opened.metadata().map_err(fail)?;
+        if !metadata.is_file() {
+            return Err(format!("edit {}: it is not a regular file", path.display()).into());
+        }
+        let real = stockade::inspect::path_of(std::os::fd::AsFd::as_fd(&opened));
+        let path = real.map_err(|errno| fail(errno.into()))?;
+        let text = std::io::read_to_string(opened).map_err(fail)?;
+        Ok(Self { path, text, permissions: metadata.permissions().mode(), whose })
+    }
+
+    /// Puts a new text in its place. A file that was trusted stays so, because a person has changed
+    /// it with this command; says whether it is.
+    fn write(&self, text: &str) -> Result<bool, Box<dyn std::error::Error>> {
+        let fail = |error: std::io::Error| format!("write {}: {error}", self.path.display());
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder).map_err(fail)?;
+        }
+        let store = TrustStore::default_path().map(|path| TrustStore::read(&path)).transpose()?;
+        let store = store.filter(|store| store.of(&self.path, &self.text) == Trust::Given);
+        replace(&self.path, text, self.permissions).map_err(fail)?;
+        let Some(mut store) = store else { return Ok(false) };
+        store.trust(&self.path, text)?;
+        store.write().map_err(|error| format!("write the store of trusted files: {error}"))?;
+        Ok(true)
+    }
+}
+
+#[derive(Serialize)]
+struct Tested {
+    rules: usize,
+    examples: usize,
+    failed: Vec<Failed>,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    source: Option<String>,
+    message: String,
+}
+
+impl Failed {
+    fn new(path: &Path, (line, message): (usize, String)) -> Self {
+        Self { source: Some(format!("{}:{line}", path.display())), message }
+    }
+}
+
+/// Runs the examples of all rules. A file whose examples do not hold does not load: those are all
+/// that is told then.
+fn test(test: &RulesTest) -> Answer {
+    let mut tested = Tested { rules: 0, examples: 0, failed: Vec::new() };
+    let policy = match setup::sources(&test.sources).load() {
+        Ok(policy) => policy,
+        Err(LoadError::Examples { path, failed }) => {
+            tested.failed = failed.into_iter().map(|one| Failed::new(&path, one)).collect();
+            return told(&tested, test);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    tested.rules = policy.rules.all().len();
+    for rule in policy.rules.all() {
+        for example in rule.examples().all() {
+            tested.examples = tested.examples.saturating_add(1);
+            if let Err(error) = rule.check(example) {
+                let source = rule.source().map(ToString::to_string);
+                let message = format!("the rule {:?}: {}", rule.text(), error.message);
+                tested.failed.push(Failed { source, message });
+            }
+        }
+    }
+    told(&tested, test)
+}
+
+fn told(tested: &Tested, test: &RulesTest) -> Answer {
+    if test.json {
+        render::say_json(tested)?;
+    } else {
+        for one in &tested.failed {
+            let place = one.source.as_deref().unwrap_or("-");
+            let line = format!("{place}: {}", one.message);
+            render::say(&format!("{BAD}failed{BAD:#} {}", inert(&line)))?;
+        }
+        let Tested { rules, examples, failed } = tested;
+        let style = if failed.is_empty() { GOOD } else { BAD };
+        let summary = match failed.len() {
+            0 => format!("{examples} examples of {rules} rules hold"),
+            some => format!("{some} examples do not hold"),
+        };
+        render::say(&format!("{style}{summary}{style:#}"))?;
+    }
+    Ok(if tested.failed.is_empty() { Status::Ok } else { Status::Unexpected })
+}

@@ -1,0 +1,117 @@
+//! `stockade rules list`: every rule with its source, its reason and what keeps it from deciding.
+
+use serde::Serialize;
+use stockade::Policy;
+use stockade::policy::Decision;
+use stockade::policy::rule::Rule;
+
+use super::LISTS;
+use crate::args::RulesList;
+use crate::exit_code::Status;
+use crate::render::{FAINT, inert};
+use crate::{Answer, render, setup};
+
+#[derive(Serialize)]
+struct Listing {
+    /// Set if only the rules of one tool were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    rules: Vec<Listed>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    list: Decision,
+    rule: String,
+    source: Option<String>,
+    reason: Option<String>,
+    instead: Option<String>,
+    examples: usize,
+    /// The rule of a stricter list because of which this one never decides.
+    shadowed_by: Option<Shadowing>,
+}
+
+#[derive(Serialize)]
+struct Shadowing {
+    list: Decision,
+    rule: String,
+    source: Option<String>,
+}
+
+/// Prints the rules in the order in which they are asked.
+pub(super) fn list(list: &RulesList) -> Answer {
+    let policy = setup::sources(&list.sources).load()?;
+    let listing = Listing::of(&policy, list.tool.as_deref());
+    if list.json {
+        render::say_json(&listing)?;
+        return Ok(Status::Ok);
+    }
+    for decision in LISTS {
+        let rules: Vec<&Listed> = listing.rules.iter().filter(|one| one.list == decision).collect();
+        if !rules.is_empty() {
+            render::say(decision.name())?;
+        }
+        for one in rules {
+            one.print()?;
+        }
+    }
+    if listing.rules.is_empty() {
+        let tool = list.tool.as_ref().map(|tool| format!(" about {}", inert(tool)));
+        render::say(&format!("there are no rules{}", tool.unwrap_or_default()))?;
+    }
+    listing.notes.iter().for_each(|note| render::note(note));
+    Ok(Status::Ok)
+}
+
+impl Listing {
+    fn of(policy: &Policy, tool: Option<&str>) -> Self {
+        let shadows = policy.rules.shadows();
+        let listed = |rule: &Rule| Listed {
+            list: rule.list(),
+            rule: rule.text().to_owned(),
+            source: source(rule),
+            reason: rule.reason().map(str::to_owned),
+            instead: rule.alternative().map(str::to_owned),
+            examples: rule.examples().all().count(),
+            shadowed_by: shadows.iter().find(|shadow| std::ptr::eq(shadow.rule, rule)).map(
+                |shadow| Shadowing {
+                    list: shadow.by.list(),
+                    rule: shadow.by.text().to_owned(),
+                    source: source(shadow.by),
+                },
+            ),
+        };
+        let applies = |rule: &&Rule| tool.is_none_or(|tool| rule.judges(tool));
+        let mut rules: Vec<Listed> =
+            policy.rules.all().iter().filter(applies).map(listed).collect();
+        rules.sort_by_key(|one| std::cmp::Reverse(one.list));
+        Self { tool: tool.map(str::to_owned), rules, notes: policy.notes() }
+    }
+}
+
+impl Listed {
+    fn print(&self) -> Result<(), render::Unsaid> {
+        let place = self.source.as_deref().map(inert).unwrap_or_default();
+        render::say(&format!("  {:<32} {FAINT}{place}{FAINT:#}", inert(&self.rule)))?;
+        let detail = |name: &str, text: &str| {
+            render::say(&format!("      {FAINT}{name}:{FAINT:#} {}", inert(text)))
+        };
+        if let Some(reason) = &self.reason {
+            detail("reason", reason)?;
+        }
+        if let Some(instead) = &self.instead {
+            detail("instead", instead)?;
+        }
+        if let Some(by) = &self.shadowed_by {
+            let place = by.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+            let text = format!("{} {}{place} meets every such call", by.list.name(), by.rule);
+            detail("never decides", &text)?;
+        }
+        Ok(())
+    }
+}
+
+fn source(rule: &Rule) -> Option<String> {
+    rule.source().map(ToString::to_string)
+}

@@ -1,0 +1,177 @@
+//! `stockade rules`, `check --explain`, settings and rules of coding agents on the command line.
+
+use crate::support::Project;
+
+fn text(project: &Project) -> String {
+    std::fs::read_to_string(project.path("stockade.toml")).unwrap()
+}
+
+#[test]
+fn a_rule_is_added_and_removed_and_the_rest_of_the_file_stays() {
+    let project = Project::new();
+    let before =
+        "# ours\n[rules]\ndeny = [\n  \"Read(.env)\", # secrets\n]\n\n[limits]\nwall = \"9s\"\n";
+    project.write("stockade.toml", before);
+    let add = [
+        "rules",
+        "add",
+        "--deny",
+        "Bash(git push *)",
+        "--reason",
+        "we push",
+        "--instead",
+        "ask us",
+        "--match",
+        "git push origin",
+        "--not-match",
+        "git pull",
+    ];
+    let told = project.stockade(&add);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(text(&project).contains("\"Read(.env)\", # secrets\n  { rule = \"Bash(git push *)\""));
+    let told = project.stockade(&["check", "shell", "git push"]);
+    assert_eq!(told.code, 126);
+    for words in ["Bash(git push *)", "stockade.toml:5", "we push", "ask us"] {
+        assert!(told.stdout.contains(words), "{words} in {told:?}");
+    }
+    assert_eq!(project.stockade(&add).code, 125, "it is there");
+    let told = project.stockade(&["rules", "remove", "Bash(git push *)"]);
+    assert_eq!((told.code, text(&project).as_str()), (0, before), "{told:?}");
+    let told = project.stockade(&["rules", "remove", "Bash(git push *)"]);
+    assert_eq!(told.code, 1, "{told:?}");
+}
+
+#[test]
+fn what_would_not_load_is_not_written() {
+    let project = Project::new();
+    let cases: [(&[&str], &str); 5] = [
+        (&["--deny", "Bash("], "not closed"),
+        (&["--deny", "Bash(ls)", "--match", "rm"], "does not match"),
+        (&["--deny", "Bash(a && b)"], "one command at a time"),
+        (&["Bash(ls)"], "--deny, --ask or --allow"),
+        (&["--deny", "--ask", "Bash(ls)"], "cannot be used with"),
+    ];
+    for (args, says) in cases {
+        let told = project.stockade(&[&["rules", "add"], args].concat());
+        assert_eq!((told.code, told.stderr.contains(says)), (125, true), "{args:?}: {told:?}");
+        assert!(!project.path("stockade.toml").exists(), "{args:?}");
+    }
+    std::os::unix::fs::symlink("/nowhere.toml", project.path("stockade.toml")).unwrap();
+    let told = project.stockade(&["rules", "add", "--deny", "Bash(ls)"]);
+    assert_eq!((told.code, told.stderr.contains("it is a link")), (125, true), "{told:?}");
+}
+
+#[test]
+fn a_rule_of_ones_own_holds_in_all_projects_and_a_link_is_kept() {
+    let project = Project::new();
+    let told = project.stockade(&["rules", "add", "--user", "--ask", "Bash(make *)"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    let own = project.beside("config/stockade/stockade.toml");
+    assert_eq!(project.stockade(&["check", "shell", "make all"]).code, 3);
+    let kept = project.beside("dotfiles.toml");
+    std::fs::rename(&own, &kept).unwrap();
+    std::os::unix::fs::symlink(&kept, &own).unwrap();
+    assert_eq!(project.stockade(&["rules", "add", "--user", "--deny", "Bash(x)"]).code, 0);
+    assert!(own.symlink_metadata().unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&kept).unwrap().contains("Bash(x)"));
+}
+
+#[test]
+fn rules_are_listed_with_what_keeps_them_from_deciding() {
+    let project = Project::new();
+    project.write(
+        "own.toml",
+        "[rules]\nask = ['Bash']\nallow = [{ rule = 'Bash(ls)', reason = 'x' }]\n",
+    );
+    let told = project.stockade(&["rules", "list", "--policy", "own.toml", "--json"]);
+    let listing = told.json();
+    assert_eq!(listing["rules"][0]["rule"], "Bash");
+    let ls = &listing["rules"][1];
+    assert_eq!((&ls["list"], &ls["source"]), (&"allow".into(), &"own.toml:3".into()));
+    assert_eq!((&ls["shadowed_by"]["rule"], &ls["reason"]), (&"Bash".into(), &"x".into()));
+    let told = project.stockade(&["rules", "list", "--policy", "own.toml"]);
+    assert!(told.stdout.contains("never decides: ask Bash (own.toml:2)"), "{told:?}");
+    let told = project.stockade(&["rules", "list"]);
+    assert_eq!(told.stdout, "there are no rules\n");
+}
+
+#[test]
+fn every_example_that_fails_is_told_with_its_place() {
+    let project = Project::new();
+    let good = "[rules]\ndeny = [{ rule = 'Bash(ls)', match = ['ls'], not_match = ['lsof'] }]\n";
+    project.write("own.toml", good);
+    let told = project.stockade(&["rules", "test", "--policy", "own.toml"]);
+    assert_eq!((told.code, told.stdout.as_str()), (0, "2 examples of 1 rules hold\n"));
+    let bad = "[rules]\ndeny = [\n{ rule = 'Bash(ls)', match = ['ls x'] },\n\
+               { rule = 'Bash(rm *)', not_match = ['rm x'] }]\n";
+    project.write("own.toml", bad);
+    let told = project.stockade(&["rules", "test", "--policy", "own.toml"]);
+    assert_eq!(told.code, 1, "{told:?}");
+    for words in ["own.toml:3:", "\"ls x\" does not match", "own.toml:4:", "2 examples do not hold"]
+    {
+        assert!(told.stdout.contains(words), "{words} in {told:?}");
+    }
+    let told = project.stockade(&["rules", "test", "--policy", "own.toml", "--json"]);
+    assert_eq!(told.json()["failed"][1]["source"], "own.toml:4");
+    let told = project.stockade(&["run", "--policy", "own.toml", "--", "true"]);
+    assert_eq!(told.code, 125, "and nothing runs by such a file");
+}
+
+#[test]
+fn settings_and_prefix_rules_are_named_or_found() {
+    let project = Project::new();
+    project.write("s.json", "{\"permissions\": {\n\"deny\": [\"Bash(make *)\"]}}");
+    project.write("c.rules", "prefix_rule(pattern=[\"make\"], decision=\"prompt\")\n");
+    let told = project.stockade(&["check", "shell", "--settings", "s.json", "make"]);
+    assert_eq!((told.code, told.stdout.contains("s.json:2")), (126, true), "{told:?}");
+    let told = project.stockade(&["check", "shell", "--rules", "c.rules", "make"]);
+    assert_eq!((told.code, told.stdout.contains("c.rules:1")), (3, true), "{told:?}");
+    let told = project.stockade(&["check", "shell", "--settings", "none.json", "make"]);
+    assert_eq!((told.code, told.stderr.contains("none.json")), (125, true), "{told:?}");
+    std::fs::create_dir(project.beside("home/.claude")).unwrap();
+    let found = project.beside("home/.claude/settings.json");
+    std::fs::write(&found, "{\"permissions\": {\"ask\": [\"Bash(make)\"]}}").unwrap();
+    assert_eq!(project.stockade(&["check", "shell", "--dialect", "claude", "make"]).code, 3);
+    std::fs::write(&found, "{\"permissions\": {\"ask\": \"Bash\"}}").unwrap();
+    let told = project.stockade(&["run", "--dialect", "claude", "--", "true"]);
+    assert_eq!(told.code, 125);
+    assert!(told.stderr.contains("line 1, column 25") && told.stderr.contains("write a list"));
+}
+
+#[test]
+fn notes_are_told_once_and_not_to_those_who_want_quiet() {
+    let project = Project::new();
+    project.write("stockade.toml", "rules.allow = ['Bash(ls)']\n");
+    let notes = |args: &[&str]| project.stockade(args).stderr.matches("note:").count();
+    assert_eq!(notes(&["run", "--", "true"]), 1);
+    assert_eq!(notes(&["check", "run", "--", "true"]), 1);
+    assert_eq!(notes(&["run", "--quiet", "--", "true"]), 0);
+    let told = project.stockade(&["check", "run", "--json", "--", "true"]);
+    assert_eq!((told.json()["notes"].as_array().unwrap().len(), told.stderr.as_str()), (1, ""));
+}
+
+#[test]
+fn an_explanation_names_the_rules_in_order_and_why_one_won() {
+    let project = Project::new();
+    project.write(
+        "own.toml",
+        "[rules]\ndeny = ['Bash(rm *)', 'Read(*.key)', 'Read(.env)']\nallow = ['Bash(make *)']\n",
+    );
+    let check = |more: &[&str], line: &str| {
+        let args = [&["check", "shell", "--policy", "own.toml", "--explain"], more, &[line]];
+        project.stockade(&args.concat())
+    };
+    let told = check(&[], "make x && rm y");
+    let place = |words: &str| {
+        told.stdout.find(words).unwrap_or_else(|| panic!("{words} in {}", told.stdout))
+    };
+    let decides = place("deny   Bash(rm *) (own.toml:2) decides: `rm y`");
+    let not_asked = place("allow  Bash(make *) (own.toml:3) not asked");
+    assert!(decides < not_asked && not_asked < place("because deny is asked first"));
+    place("Read(*.key): not kept there - (a box has no wildcards)");
+    place("Read(.env): hidden ");
+    let told = check(&["--json"], "make x; touch y").json();
+    let fit = |at: usize| told["rules"]["considered"][at]["fit"].clone();
+    assert_eq!((fit(0), fit(3)), ("no".into(), "partly".into()), "{told}");
+    assert_eq!(told["rules"]["boxed"][1]["kept"], "hidden");
+}

@@ -1,0 +1,65 @@
+//! What settings of coding agents say that is neither a rule nor a box: kept as it is written, for
+//! whoever acts on it.
+
+use std::path::PathBuf;
+
+use super::Mode;
+
+/// The settings of coding agents beside their rules. Only of files that are trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// `permissions.defaultMode` of the most trusted file that has one.
+    pub mode: Option<AgentMode>,
+    /// Whether a file forbids the mode that asks nothing (`disableBypassPermissionsMode`).
+    pub bypass_disabled: bool,
+    /// `hooks`, the least trusted file first.
+    pub hooks: Vec<AgentHooks>,
+    /// `disableAllHooks` of some file.
+    pub hooks_disabled: bool,
+    /// `allowManagedHooksOnly` of the machine's file: hooks of other files do not run.
+    pub managed_hooks_only: bool,
+}
+
+/// A mode that a settings file chooses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentMode {
+    /// Which.
+    pub mode: Mode,
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// The hooks of one settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentHooks {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// Whether the machine's administrator wrote them.
+    pub managed: bool,
+    /// What stands behind `hooks`: not checked.
+    pub json: serde_json::Value,
+}
+
+/// What a person should know about a file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// The file.
+    pub file: PathBuf,
+    /// The line that it is about, from 1.
+    pub line: Option<usize>,
+    /// What about it.
+    pub message: String,
+}
+
+impl std::fmt::Display for Remark {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(out, "{}:{line}: {}", self.file.display(), self.message),
+            None => write!(out, "{}: {}", self.file.display(), self.message),
+        }
+    }
+}

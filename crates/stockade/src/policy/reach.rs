@@ -1,0 +1,74 @@
+//! How rules reach into the box: what they deny by name is hidden or protected there, so that no
+//! program gets round what the gate saw.
+
+use std::path::{Path, PathBuf};
+
+use super::rule::{Denied, Effect, Rule};
+use super::{Policy, TrustStore};
+use crate::inspect::Root;
+
+/// A rule that denies a path, and what the box makes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached<'p> {
+    /// The rule.
+    pub rule: &'p Rule,
+    /// The path that is kept, or why none is.
+    pub denied: Denied,
+}
+
+/// Where Stockade keeps what it decides by besides the project's file: the person's policy, and which
+/// files they trust. A call that could write there would decide for itself.
+fn own_folders() -> Vec<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.filter(|path| path.is_absolute());
+    let config = config.or_else(|| Some(std::env::home_dir()?.join(".config")));
+    let policy = config.map(|folder| folder.join("stockade"));
+    let store = TrustStore::default_path().and_then(|path| path.parent().map(Path::to_owned));
+    let real = |folder: PathBuf| match (folder.parent(), folder.file_name()) {
+        (Some(above), Some(name)) => {
+            Root::open(above).map_or(folder.clone(), |above| above.path().join(name))
+        }
+        _ => folder,
+    };
+    policy.into_iter().chain(store).map(real).collect()
+}
+
+impl Policy {
+    /// What the box of this project makes of the rules that deny paths.
+    pub fn reached(&self, root: &Path) -> Vec<Reached<'_>> {
+        let home = std::env::home_dir();
+        let reached = |rule| {
+            let denied = Rule::denied_path(rule, root, home.as_deref())?;
+            Some(Reached { rule, denied })
+        };
+        self.rules.all().iter().filter_map(reached).collect()
+    }
+
+    /// The same policy with the paths that its rules deny among those that the box hides and
+    /// protects, and what it is itself made of, where a call could write that.
+    #[must_use]
+    pub fn with_rules_in_box(mut self, root: &Path) -> Self {
+        let (mut hide, mut protect): (Vec<PathBuf>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+        for Reached { denied, .. } in self.reached(root) {
+            let Ok(path) = denied.path else { continue };
+            match denied.effect {
+                Effect::Read => hide.push(path),
+                Effect::Write => protect.push(path),
+            }
+        }
+        let written = self.files.write.iter().map(|folder| root.join(folder));
+        let written: Vec<PathBuf> = written.collect();
+        let is_written = |path: &PathBuf| written.iter().any(|folder| path.starts_with(folder));
+        protect.extend(own_folders().into_iter().filter(is_written));
+        let files = &mut self.files;
+        for (more, paths) in [(hide, &mut files.hide), (protect, &mut files.protect)] {
+            for path in more {
+                let is_there = paths.iter().any(|known| root.join(known) == path);
+                if !is_there {
+                    paths.push(path);
+                }
+            }
+        }
+        self
+    }
+}

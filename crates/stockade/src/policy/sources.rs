@@ -1,0 +1,308 @@
+//! Every file that a policy can come from, in the order in which they are read: policy files, and
+//! those of coding agents.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::claude::{Flag, Origin, Settings};
+use super::project::{Form, ProjectFile};
+use super::rule::Rule;
+use super::source::{Links, Source};
+use super::trust::{Trust, TrustStore};
+use super::{AgentMode, Decision, LoadError, Mode, Policy, PolicyFiles, Remark, codex};
+
+/// A coding agent whose files are read where it keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dialect {
+    /// Claude Code: `settings.json` of the machine, the user and the project.
+    Claude,
+    /// Codex: `.rules` files of the machine, the user and the project.
+    Codex,
+}
+
+/// Where a policy is looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The project's root.
+    pub root: PathBuf,
+    /// The person's home folder.
+    pub home: Option<PathBuf>,
+    /// The policy files that are found by themselves.
+    pub files: PolicyFiles,
+    /// A policy file in place of those.
+    pub named: Option<PathBuf>,
+    /// Agents whose files are found by themselves.
+    pub dialects: BTreeSet<Dialect>,
+    /// Settings of Claude Code that a person named.
+    pub settings: Vec<PathBuf>,
+    /// Rules of Codex that a person named.
+    pub rules: Vec<PathBuf>,
+    /// The store of trusted files; without one, no file of the project is trusted.
+    pub trust: Option<PathBuf>,
+}
+
+/// How much a file may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Trusted,
+    Managed,
+    Project,
+}
+
+const CLAUDE_MANAGED: &str = "/etc/claude-code";
+const CODEX_MANAGED: &str = "/etc/codex/rules";
+/// Why a rule of a file of the project is not used.
+const UNTRUSTED: &str = "left out: the file is not trusted, so its rules allow nothing; look at it \
+                         and run `stockade trust`";
+const CHANGED: &str = "it has changed since it was trusted, so it can only tighten; look at it and \
+                       run `stockade trust` again";
+const NOT_MANAGED: &str = "left out: the machine's settings let only its own rules allow";
+
+impl Sources {
+    /// Loads all that is there. A file that was named and is not there is an error.
+    pub fn load(&self) -> Result<Policy, LoadError> {
+        let mut policy = Policy::shipped();
+        let (mut untrusted, mut managed_mode) = (None, false);
+        if let Some(named) = &self.named {
+            required(named)?.apply(&mut policy)?;
+        } else {
+            if let Some(source) = optional(self.files.user.as_deref(), Links::Followed)? {
+                source.apply(&mut policy)?;
+            }
+            let project = optional(self.files.project.as_deref(), Links::Refused)?;
+            match project.map(|source| Ok((self.trusts(&source)?, source))).transpose()? {
+                Some((Trust::Given, source)) => source.apply(&mut policy)?,
+                other => untrusted = other,
+            }
+            if let Some(source) = optional(self.files.managed.as_deref(), Links::Followed)? {
+                managed_mode = source.parse()?.mode.is_some();
+                source.apply(&mut policy)?;
+            }
+        }
+        self.add_claude(&mut policy)?;
+        choose_mode(managed_mode, &mut policy);
+        self.add_codex(&mut policy)?;
+        if let Some((trust, source)) = untrusted {
+            policy.remarks.extend(changed(trust, &source));
+            source.tighten(&mut policy)?;
+        }
+        Ok(policy)
+    }
+
+    /// The files of the project that can be trusted, there or not.
+    pub fn project_files(&self) -> Vec<ProjectFile> {
+        let policy = self
+            .files
+            .project
+            .iter()
+            .map(|path| ProjectFile { path: path.clone(), form: Form::Policy });
+        let claude = ["settings.json", "settings.local.json"].map(|name| ProjectFile {
+            path: self.root.join(".claude").join(name),
+            form: Form::Claude { root: self.root.clone() },
+        });
+        let codex = rules_in(&self.root.join(".codex/rules")).unwrap_or_default();
+        let codex = codex.into_iter().map(|path| ProjectFile { path, form: Form::Codex });
+        policy.chain(claude).chain(codex).collect()
+    }
+
+    fn add_claude(&self, policy: &mut Policy) -> Result<(), LoadError> {
+        let mut found: Vec<(PathBuf, PathBuf, Standing)> = Vec::new();
+        let own = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
+        let is_found = self.dialects.contains(&Dialect::Claude);
+        if is_found {
+            if let Some(home) = &self.home {
+                let folder = home.join(".claude");
+                found.push((folder.join("settings.json"), folder, Standing::Trusted));
+            }
+            for name in ["settings.json", "settings.local.json"] {
+                let path = self.root.join(".claude").join(name);
+                found.push((path, self.root.clone(), Standing::Project));
+            }
+        }
+        for path in &self.settings {
+            let path = absolute(path)?;
+            required(&path)?;
+            found.push((path.clone(), own(&path), Standing::Trusted));
+        }
+        if is_found {
+            let folder = Path::new(CLAUDE_MANAGED);
+            let more = files_in(&folder.join("managed-settings.d"), "json")?;
+            for path in std::iter::once(folder.join("managed-settings.json")).chain(more) {
+                found.push((path, folder.to_owned(), Standing::Managed));
+            }
+        }
+        let mut read = Vec::new();
+        for (path, base, standing) in found {
+            if let Some(settings) = self.settings(&path, &base, standing, policy)? {
+                read.push((settings, standing));
+            }
+        }
+        let managed_only =
+            read.iter().any(|(settings, _)| settings.flags.contains(&Flag::ManagedRulesOnly));
+        for (settings, standing) in read {
+            let is_managed = standing == Standing::Managed;
+            let allows = if managed_only && !is_managed { Err(NOT_MANAGED) } else { Ok(()) };
+            add(settings, allows, policy);
+        }
+        Ok(())
+    }
+
+    /// One settings file, with its standing as trust makes it.
+    fn settings(
+        &self,
+        path: &Path,
+        base: &Path,
+        standing: Standing,
+        policy: &mut Policy,
+    ) -> Result<Option<Settings>, LoadError> {
+        let links = if standing == Standing::Project { Links::Refused } else { Links::Followed };
+        let Some(source) = optional(Some(path), links)? else { return Ok(None) };
+        let (root, home) = (absolute(&self.root)?, self.home.as_deref());
+        let base = absolute(base)?;
+        let managed = standing == Standing::Managed;
+        let origin = Origin { path, base: &base, root: &root, home, managed };
+        let mut settings = Settings::parse(&source.text, origin)?;
+        if standing == Standing::Project {
+            let trust = self.trusts(&source)?;
+            policy.remarks.extend(changed(trust, &source));
+            settings.trusted = trust == Trust::Given;
+        } else {
+            settings.trusted = true;
+        }
+        Ok(Some(settings))
+    }
+
+    fn add_codex(&self, policy: &mut Policy) -> Result<(), LoadError> {
+        let mut found: Vec<(PathBuf, Standing)> = Vec::new();
+        if self.dialects.contains(&Dialect::Codex) {
+            let of = |files: Vec<PathBuf>, standing| files.into_iter().map(move |f| (f, standing));
+            found.extend(of(rules_in(Path::new(CODEX_MANAGED))?, Standing::Managed));
+            if let Some(home) = &self.home {
+                found.extend(of(rules_in(&home.join(".codex/rules"))?, Standing::Trusted));
+            }
+            found.extend(of(rules_in(&self.root.join(".codex/rules"))?, Standing::Project));
+        }
+        for path in &self.rules {
+            required(path)?;
+            found.push((path.clone(), Standing::Trusted));
+        }
+        for (path, standing) in found {
+            let is_project = standing == Standing::Project;
+            let links = if is_project { Links::Refused } else { Links::Followed };
+            let Some(source) = optional(Some(&path), links)? else { continue };
+            let rules = codex::parse(&path, &source.text)?;
+            let trust = if is_project { self.trusts(&source)? } else { Trust::Given };
+            policy.remarks.extend(changed(trust, &source));
+            let allows = if trust == Trust::Given { Ok(()) } else { Err(UNTRUSTED) };
+            add_rules(rules, allows, policy);
+        }
+        Ok(())
+    }
+
+    fn trusts(&self, source: &Source) -> Result<Trust, LoadError> {
+        let Some(store) = &self.trust else { return Ok(Trust::None) };
+        Ok(TrustStore::read(store)?.of(&source.path, &source.text))
+    }
+}
+
+/// Takes the mode that settings choose, unless the machine's policy file has chosen one.
+fn choose_mode(managed: bool, policy: &mut Policy) {
+    let Some(AgentMode { mode, file, line }) = policy.agent.mode.clone() else { return };
+    let forbidden = policy.agent.bypass_disabled && mode == Mode::Bypass;
+    if !managed && !forbidden {
+        policy.mode = mode;
+        return;
+    }
+    if !managed && policy.mode < Mode::Default {
+        policy.mode = Mode::Default;
+    }
+    let why = if managed { "the machine's policy file chooses one" } else { "settings forbid it" };
+    let message = format!("the mode {mode} is not taken: {why}");
+    policy.remarks.push(Remark { file, line: Some(line), message });
+}
+
+/// Adds what a settings file says, as far as it may: a file of the project that is not trusted
+/// only refuses, hides and protects.
+fn add(settings: Settings, allows: Result<(), &str>, policy: &mut Policy) {
+    let left_out = settings.loosening();
+    let Settings { rules, unread, remarks, trusted, .. } = settings;
+    policy.remarks.extend(remarks);
+    policy.files.hide.extend(settings.hide);
+    policy.files.protect.extend(settings.protect);
+    policy.agent.bypass_disabled |= settings.flags.contains(&Flag::BypassDisabled);
+    policy.agent.managed_hooks_only |= settings.flags.contains(&Flag::ManagedHooksOnly);
+    let allows = if trusted { allows } else { Err(UNTRUSTED) };
+    add_rules(rules, allows, policy);
+    policy.rules = std::mem::take(&mut policy.rules).with_notes(unread);
+    if !trusted {
+        let file = settings.file;
+        let beside_rules: Vec<String> =
+            left_out.into_iter().filter(|what| !what.starts_with("allows ")).collect();
+        if !beside_rules.is_empty() {
+            let message = format!(
+                "left out until it is trusted (stockade trust): {}",
+                beside_rules.join(", ")
+            );
+            policy.remarks.push(Remark { file, line: None, message });
+        }
+        return;
+    }
+    policy.settings.outside.extend(settings.folders.iter().cloned());
+    policy.files.write.extend(settings.folders);
+    policy.files.write.extend(settings.write);
+    policy.files.read.extend(settings.read);
+    policy.environment.extend(settings.environment);
+    policy.agent.mode = settings.mode.or(policy.agent.mode.take());
+    policy.agent.hooks_disabled |= settings.flags.contains(&Flag::HooksDisabled);
+    policy.agent.hooks.extend(settings.hooks);
+}
+
+/// Adds rules; those that allow only if they may.
+fn add_rules(rules: Vec<Rule>, allows: Result<(), &str>, policy: &mut Policy) {
+    let may = |rule: &Rule| rule.list() != Decision::Allow || allows.is_ok();
+    let (used, left): (Vec<Rule>, Vec<Rule>) = rules.into_iter().partition(may);
+    policy.rules = policy.rules.and(used).ignoring(&left, allows.err().unwrap_or_default());
+}
+
+fn changed(trust: Trust, source: &Source) -> Option<Remark> {
+    let file = source.path.clone();
+    let message = CHANGED.to_owned();
+    (trust == Trust::Changed).then_some(Remark { file, line: None, message })
+}
+
+fn required(path: &Path) -> Result<Source, LoadError> {
+    let missing = || LoadError::Missing { path: path.to_owned() };
+    Source::read(path, Links::Followed)?.ok_or_else(missing)
+}
+
+fn optional(path: Option<&Path>, links: Links) -> Result<Option<Source>, LoadError> {
+    path.map(|path| Source::read(path, links)).transpose().map(Option::flatten)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, LoadError> {
+    std::path::absolute(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
+}
+
+fn rules_in(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    files_in(folder, "rules")
+}
+
+/// The files of a folder with this ending, by name; none if it is not there.
+fn files_in(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, LoadError> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let fail = |source: std::io::Error| LoadError::Read { path: folder.to_owned(), source };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(fail)?.path();
+        if path.extension().is_some_and(|extension| extension == ending) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
