@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::{Project, Told, skip};
 
 /// What the terminal ends the question with.
-const ASKS: &str = "run it?";
+const ASKS: &str = " s) ";
 
 /// `stockade` with these words on a terminal of its own.
 pub(crate) struct OnTerminal {
