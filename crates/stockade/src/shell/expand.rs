@@ -3,7 +3,7 @@
 use super::braces;
 use super::fields::Maker;
 use super::state::{Lookup, State};
-use super::tree::{Operation, Piece, Span, Word};
+use super::tree::{Kind, Operation, Piece, Script, Span, Statement, Word};
 
 /// What a process substitution becomes. The number varies, and no program can tell one
 /// descriptor's name from another's.
@@ -209,8 +209,14 @@ fn atoms(word: &Word, state: &State) -> Vec<Atom> {
                 atoms
                     .push(Atom::Hole { value: parameter(name, operation, state), quoted: *quoted });
             }
-            Piece::Command { quoted, .. } => {
-                atoms.push(Atom::Hole { value: Hole::Unknown, quoted: *quoted });
+            Piece::Command { script, quoted } => {
+                let value = match state.folders() {
+                    [folder] if prints_the_folder(script, state) => {
+                        folder.to_str().map_or(Hole::Unknown, |path| Hole::Text(path.to_owned()))
+                    }
+                    _ => Hole::Unknown,
+                };
+                atoms.push(Atom::Hole { value, quoted: *quoted });
             }
             Piece::Arithmetic(_) => atoms.push(Atom::Hole { value: Hole::Unknown, quoted: true }),
             Piece::Process { .. } => {
@@ -222,6 +228,22 @@ fn atoms(word: &Word, state: &State) -> Vec<Atom> {
         }
     }
     atoms
+}
+
+/// `$(pwd)`, which is the one substitution that many lines have and that can be known.
+fn prints_the_folder(script: &Script, state: &State) -> bool {
+    let [Statement { kind: Kind::Simple(simple), redirects, .. }] = script.statements.as_slice()
+    else {
+        return false;
+    };
+    let [word] = simple.words.as_slice() else { return false };
+    let is_pwd = plain(word).and_then(|field| field.known()).as_deref() == Some("pwd");
+    is_pwd
+        && redirects.is_empty()
+        && simple.assignments.is_empty()
+        && state.function("pwd").is_empty()
+        && state.alias("pwd").is_none()
+        && state.altered().is_none()
 }
 
 fn variable(name: &str, state: &State) -> Hole {
