@@ -178,6 +178,13 @@ impl<'r> View<'r> {
     /// The real path that a path leads to, or would if it were made; `None` where that cannot be
     /// told.
     pub fn real(&self, path: &OsStr) -> Option<PathBuf> {
+        // A path that begins with the folder's own is walked from its handle, which is there.
+        let beneath = Path::new(path).strip_prefix(&self.cwd_path);
+        let path = match beneath {
+            Ok(rest) if rest.as_os_str().is_empty() => OsStr::new("."),
+            Ok(rest) => rest.as_os_str(),
+            Err(_) => path,
+        };
         let mut walk = self.walk();
         let place = walk.run(path).ok()?;
         let real = match &place {
