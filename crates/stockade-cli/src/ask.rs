@@ -14,7 +14,7 @@ use stockade::gate::{Answer, Approver, Offer, Prompt};
 use stockade::shell::hidden::shown;
 
 use crate::render::{BAD, FAINT, inert};
-use crate::{amend, explain, explained};
+use crate::{explain, explained, policy_file};
 
 /// The terminal of this process.
 #[derive(Debug)]
@@ -101,10 +101,10 @@ impl Terminal {
         let (Offer::Always(rules), Some(path)) = (offer, &self.policy) else {
             return Answer::Session;
         };
-        match amend::allow(path, rules) {
+        match policy_file::allow(path, rules) {
             Ok(()) => Answer::Always,
             Err(error) => {
-                let why = inert(&crate::render::chain(&error));
+                let why = inert(&crate::render::chain(&*error));
                 asked.tell(&format!("{BAD}{why}{BAD:#}; it holds for this session\n"));
                 Answer::Session
             }

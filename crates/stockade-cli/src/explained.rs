@@ -7,6 +7,7 @@ use stockade::gate::Examination;
 use stockade::inspect::{Finding, Found, Weight as Reach};
 use stockade::knowledge::EffectKind as Kind;
 use stockade::policy::Decision;
+use stockade::shell::quoted;
 use stockade::shell::tree::Span;
 
 use crate::diagnostic::{Label, Weight};
@@ -125,14 +126,6 @@ fn typed(found: &Found) -> String {
         if *known { quoted(&text) } else { text.into_owned() }
     };
     found.words.iter().zip(&found.known).map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The part that decided, and others that would have.

@@ -1,7 +1,6 @@
 //! The command line: talks, and is the only crate that prints.
 #![forbid(unsafe_code)]
 
-mod amend;
 mod args;
 mod ask;
 mod audit;
@@ -17,6 +16,7 @@ mod explain;
 mod explained;
 mod init;
 mod manual;
+mod policy_file;
 mod render;
 mod rules;
 mod run;

@@ -5,12 +5,12 @@ mod listed;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stockade::Policy;
-use stockade::policy::{Decision, LoadError, Trust, TrustStore, replace};
+use stockade::policy::{Decision, LoadError};
 
 use crate::args::{Rules, RulesAdd, RulesRemove, RulesTest, RulesWhat, Target};
 use crate::edit::{self, Entry};
 use crate::exit_code::Status;
+use crate::policy_file::{PolicyFile, Whose};
 use crate::render::{BAD, GOOD, inert};
 use crate::{Answer, render, setup};
 
@@ -37,8 +37,7 @@ fn add(add: &RulesAdd) -> Answer {
         not_matching: add.not_matching.clone(),
     };
     let text = edit::with_rule(&file.path, &file.text, list, &entry)?;
-    let policy = Policy::from_text(&file.path, &text)?;
-    let is_trusted = file.write(&text)?;
+    let (policy, is_trusted) = file.write(&text)?;
     let path = file.path.display().to_string();
     render::say(&format!("{} {} in {}", list.name(), inert(add.rule.trim()), inert(&path)))?;
     let of_rule = |note: &&stockade::policy::rule::Note| note.rule == add.rule.trim();
@@ -75,30 +74,11 @@ fn remove(remove: &RulesRemove) -> Answer {
     if lists.len() > 1 {
         return Err("remove the rule: it is in two lists; say --deny, --ask or --allow".into());
     }
-    Policy::from_text(&file.path, &text)?;
     file.write(&text)?;
     let list = lists.first().map_or("", |list| list.name());
     let path = file.path.display().to_string();
     render::say(&format!("removed {list} {rule} from {}", inert(&path)))?;
     Ok(Status::Ok)
-}
-
-/// Whose file is edited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    User,
-    Project,
-    Named,
-}
-
-impl Whose {
-    fn of(target: &Target) -> Self {
-        match (&target.policy, target.user) {
-            (Some(_), _) => Self::Named,
-            (None, true) => Self::User,
-            (None, false) => Self::Project,
-        }
-    }
 }
 
 /// The file that a rule goes into: the project's unless another is named.
@@ -120,59 +100,6 @@ fn files(target: &Target) -> Result<Vec<(PathBuf, Whose)>, Box<dyn std::error::E
     }
     let project = found.project.map(|path| (path, Whose::Project));
     Ok(project.into_iter().chain(found.user.map(|path| (path, Whose::User))).collect())
-}
-
-/// A policy file that is to be edited.
-struct PolicyFile {
-    path: PathBuf,
-    text: String,
-    permissions: u32,
-    whose: Whose,
-}
-
-impl PolicyFile {
-    /// Reads it; one that is not there is empty.
-    fn read(path: &Path, whose: Whose) -> Result<Self, Box<dyn std::error::Error>> {
-        use std::os::unix::fs::PermissionsExt as _;
-        let fail = |error: std::io::Error| format!("read {}: {error}", path.display());
-        let path = std::path::absolute(path).map_err(fail)?;
-        let metadata = match std::fs::symlink_metadata(&path) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self { path, text: String::new(), permissions: 0o644, whose });
-            }
-            Err(error) => return Err(fail(error).into()),
-        };
-        // A person may link their own file to where they keep it; a project's could lead anywhere.
-        if metadata.is_symlink() && whose == Whose::Project {
-            return Err(format!("edit {}: it is a link", path.display()).into());
-        }
-        let opened = std::fs::File::open(&path).map_err(fail)?;
-        let metadata = opened.metadata().map_err(fail)?;
-        if !metadata.is_file() {
-            return Err(format!("edit {}: it is not a regular file", path.display()).into());
-        }
-        let real = stockade::inspect::path_of(std::os::fd::AsFd::as_fd(&opened));
-        let path = real.map_err(|errno| fail(errno.into()))?;
-        let text = std::io::read_to_string(opened).map_err(fail)?;
-        Ok(Self { path, text, permissions: metadata.permissions().mode(), whose })
-    }
-
-    /// Puts a new text in its place. A file that was trusted stays so, because a person has changed
-    /// it with this command; says whether it is.
-    fn write(&self, text: &str) -> Result<bool, Box<dyn std::error::Error>> {
-        let fail = |error: std::io::Error| format!("write {}: {error}", self.path.display());
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(fail)?;
-        }
-        let store = TrustStore::default_path().map(|path| TrustStore::read(&path)).transpose()?;
-        let store = store.filter(|store| store.of(&self.path, &self.text) == Trust::Given);
-        replace(&self.path, text, self.permissions).map_err(fail)?;
-        let Some(mut store) = store else { return Ok(false) };
-        store.trust(&self.path, text)?;
-        store.write().map_err(|error| format!("write the store of trusted files: {error}"))?;
-        Ok(true)
-    }
 }
 
 #[derive(Serialize)]

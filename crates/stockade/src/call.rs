@@ -34,7 +34,7 @@ impl ToolCall {
         Self::of(Tool::Exec(Exec { argv, stdin: Vec::new() }))
     }
 
-    /// A call of one command line for the allow-list shell tool.
+    /// A call of one shell line.
     pub fn line(text: impl Into<OsString>) -> Self {
         Self::of(Tool::Line(Line { text: text.into() }))
     }
@@ -66,7 +66,8 @@ impl ToolCall {
 pub enum Tool {
     /// One program, no shell.
     Exec(Exec),
-    /// One command line, split by shell rules and run without a shell, from an allow list.
+    /// One shell line: bash runs it, or, where the policy lists programs for lines, it is split into
+    /// words and runs without a shell.
     Line(Line),
     /// A tool that this Stockade cannot run: rules decide about it, and running it is refused.
     Unknown(Foreign),
@@ -110,7 +111,7 @@ impl From<&str> for Foreign {
     }
 }
 
-/// The arguments of the allow-list shell tool.
+/// The arguments of `Bash`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The line as it was written.

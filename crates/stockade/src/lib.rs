@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!  call ──inspect──▶ findings ──policy──▶ ruling ──▶ verdict ─┬─ refused ─────────────▶ report
-//!  (untrusted)        (facts)                                 └─ permit (journalled)
+//!  (untrusted)        (facts)                                 ├─ question ──answer──┐
+//!                                                             └─ permit (journalled) ◀┘
 //!  permit ──plan (pure)──▶ plan ──launch (syscalls)──▶ running ──wait──▶ outcome ─────▶ report
 //! ```
 //!

@@ -14,6 +14,15 @@ mod tripwire;
 
 pub use parse::{Fault, FaultKind, Parsed};
 
+/// A word as a shell reads it back: in quotes where it needs them.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Reads a line of bash; it is understood only if there are no faults.
 pub fn parse(line: &str) -> Parsed {
     let mut parsed = parse::parse(line);

@@ -13,6 +13,7 @@ use super::{Failed, Stdin, Walker};
 use crate::knowledge::{Form, Nature, Word};
 use crate::shell::builtins::is_builtin;
 use crate::shell::expand::{self, Field};
+use crate::shell::quoted;
 use crate::shell::state::State;
 use crate::shell::tree::{Assignment, Piece, Redirect, RedirectKind, Simple, Span};
 
@@ -282,8 +283,12 @@ impl Walker<'_> {
     fn aliased(&mut self, name: &str, made: &Made<'_>, state: &mut State) {
         let Some(text) = state.alias(name).map(|text| text.map(str::to_owned)) else { return };
         self.dynamic(made.span, "this name is an alias in the line");
-        let rest: Option<Vec<String>> =
-            made.fields.iter().skip(1).map(|field| field.known().map(quoted)).collect();
+        let rest: Option<Vec<String>> = made
+            .fields
+            .iter()
+            .skip(1)
+            .map(|field| field.known().map(|text| quoted(&text)))
+            .collect();
         if let (Some(text), Some(rest)) = (text, rest)
             && !self.calling.iter().any(|calling| calling == name)
         {
@@ -315,13 +320,4 @@ fn feeds(kind: RedirectKind) -> bool {
         | RedirectKind::HereString => true,
         RedirectKind::Write | RedirectKind::Copy => false,
     }
-}
-
-/// A word that a shell reads as one.
-fn quoted(word: String) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word;
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
