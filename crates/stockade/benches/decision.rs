@@ -5,6 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set up its project must stop")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+#[path = "timing/spread.rs"]
+mod timing;
+
 use std::alloc::System;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,6 +19,8 @@ use stockade::inspect::Root;
 use stockade::journal::{Durability, Journal};
 use stockade::policy::Decision;
 use stockade::{Policy, ToolCall};
+
+use timing::{micros, spread};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -118,7 +123,7 @@ fn measure(root: &Path, policy: Policy, argv: &[&str], expected: Decision) -> Ro
     let region = Region::new(ALLOCATOR);
     drop(examiner.examine(call));
     let allocations = region.change().allocations;
-    let (median, p99) = spread(|| drop(examiner.examine(call)));
+    let (median, p99) = spread(ROUNDS, || drop(examiner.examine(call)));
     Row { first, median, p99, allocations }
 }
 
@@ -128,25 +133,6 @@ fn judged(root: &Path) -> Row {
         Journal::open(&folder.path().join("journal.jsonl"), Durability::default()).unwrap();
     let gate = Gate::new(Examiner::new(Root::open(root).unwrap(), Policy::shipped()), journal);
     let call = ToolCall::exec(["ls", "src"]);
-    let (median, p99) = spread(|| drop(gate.judge(&call)));
+    let (median, p99) = spread(ROUNDS, || drop(gate.judge(&call)));
     Row { first: Duration::ZERO, median, p99, allocations: 0 }
-}
-
-fn spread(mut once: impl FnMut()) -> (Duration, Duration) {
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let started = Instant::now();
-            once();
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    let at = |part: usize| {
-        times.get(times.len().saturating_mul(part).div_euclid(100)).copied().unwrap_or_default()
-    };
-    (at(50), at(99))
-}
-
-fn micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
 }

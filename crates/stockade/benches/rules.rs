@@ -6,13 +6,17 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set up must stop")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+#[path = "timing/spread.rs"]
+mod timing;
+
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use stockade::policy::Decision;
 use stockade::policy::rule::{CommandFacts, Facts, PathFacts, Place, Rule, Rules};
+
+use timing::{micros, spread};
 
 const ROUNDS: usize = 20_000;
 const COUNTS: [usize; 4] = [10, 100, 1_000, 10_000];
@@ -29,20 +33,20 @@ fn main() {
         write!(table, "| {name} |").unwrap();
         for rules in &compiled {
             assert_eq!(rules.decide(&facts).map(|found| found.decision), expected, "{name}");
-            let time = median(ROUNDS, || drop(black_box(rules.decide(black_box(&facts)))));
+            let (time, _) = spread(ROUNDS, || drop(black_box(rules.decide(black_box(&facts)))));
             write!(table, " {:.2} |", micros(time)).unwrap();
         }
         table.push('\n');
     }
     table.push_str("| *read and compiled, once* |");
     for texts in &texts {
-        let time = median(21, || drop(black_box(compile(black_box(texts)))));
+        let (time, _) = spread(21, || drop(black_box(compile(black_box(texts)))));
         write!(table, " {:.0} |", micros(time)).unwrap();
     }
     table.push_str("\n| *the same, if all are paths* |");
     for count in COUNTS {
         let texts: Vec<_> = (0..count).map(|number| (path(number), Decision::Deny)).collect();
-        let time = median(21, || drop(black_box(compile(black_box(&texts)))));
+        let (time, _) = spread(21, || drop(black_box(compile(black_box(&texts)))));
         write!(table, " {:.0} |", micros(time)).unwrap();
     }
     table.push('\n');
@@ -133,19 +137,3 @@ fn calls() -> Vec<Call> {
 
 const ALLOW: Option<Decision> = Some(Decision::Allow);
 const DENY: Option<Decision> = Some(Decision::Deny);
-
-fn median(rounds: usize, mut once: impl FnMut()) -> Duration {
-    let mut times: Vec<Duration> = (0..rounds)
-        .map(|_| {
-            let started = Instant::now();
-            once();
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    times.get(rounds / 2).copied().unwrap_or_default()
-}
-
-fn micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
-}

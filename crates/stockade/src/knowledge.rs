@@ -28,6 +28,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 mod text;
+pub(crate) mod wild;
 mod wrapper;
 
 use std::collections::{BTreeMap, HashSet};

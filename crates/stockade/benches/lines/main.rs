@@ -7,18 +7,23 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 #![expect(clippy::disallowed_methods, reason = "the benchmark starts python3 for the other column")]
 
+#[path = "../timing/spread.rs"]
+mod timing;
+
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use stockade::gate::Examiner;
 use stockade::inspect::Root;
 use stockade::policy::Decision;
 use stockade::policy::rule::{Rule, Rules};
 use stockade::{Policy, ToolCall};
+
+use timing::{micros, spread};
 
 const ROUNDS: usize = 2_000;
 
@@ -50,9 +55,9 @@ fn main() {
     for (at, line) in LINES.iter().enumerate() {
         let call = ToolCall::line(*line);
         assert_eq!(plain.examine(&call).ruling.decision, Decision::Allow, "{line}");
-        let (read, _) = spread(|| drop(black_box(stockade::shell::parse(line))));
-        let (judged, worst) = spread(|| drop(black_box(plain.examine(&call))));
-        let (by_rules, _) = spread(|| drop(black_box(ruled.examine(&call))));
+        let (read, _) = spread(ROUNDS, || drop(black_box(stockade::shell::parse(line))));
+        let (judged, worst) = spread(ROUNDS, || drop(black_box(plain.examine(&call))));
+        let (by_rules, _) = spread(ROUNDS, || drop(black_box(ruled.examine(&call))));
         let shown = line.replace('|', "\\|").replace('\n', "⏎");
         let other = before.as_ref().and_then(|all| all.get(at));
         let other = other.map_or_else(|| "no python3".to_owned(), |micros| format!("{micros:.1}"));
@@ -133,23 +138,4 @@ fn matcher() -> Option<Vec<f64>> {
     let lines = serde_json::to_vec(&LINES).unwrap();
     python.stdin.take()?.write_all(&lines).ok()?;
     serde_json::from_slice(&python.wait_with_output().ok()?.stdout).ok()
-}
-
-fn spread(mut once: impl FnMut()) -> (Duration, Duration) {
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let started = Instant::now();
-            once();
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    let at = |part: usize| {
-        times.get(times.len().saturating_mul(part).div_euclid(100)).copied().unwrap_or_default()
-    };
-    (at(50), at(99))
-}
-
-fn micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
 }

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::confine::Files;
-use crate::inspect::{Axis, Command, Finding, Found, View, repository};
-use crate::knowledge::{EffectKind, Nature, Word};
+use crate::inspect::{Axis, Finding, Found, View, repository};
+use crate::knowledge::{EffectKind, Nature};
 use crate::policy::Act;
 use crate::policy::rule::{Facts, PathFacts, Reach};
 use crate::policy::weigh::{Hold, Kind};
@@ -62,14 +62,6 @@ pub(super) fn reads(found: &Found, view: &View<'_>, is_boxed: bool) -> bool {
 pub(super) fn writes(commands: &[Found]) -> bool {
     let is_write = |kind| matches!(kind, EffectKind::Write | EffectKind::Delete);
     commands.iter().flat_map(|found| &found.targets).any(|target| is_write(target.kind))
-}
-
-/// Whether a command of an argument vector changes nothing, with the words that it has.
-pub(super) fn nature(command: &Command<'_>) -> Nature {
-    let natures = command.readings.iter().map(|reading| reading.nature);
-    let is_known = command.words.iter().all(Word::is_known);
-    let least = natures.min().filter(|_| command.is_of_the_system()).unwrap_or_default();
-    if least != Nature::Reads && !is_known { Nature::Unknown } else { least }
 }
 
 /// Whether a finding says no more than that a known program removes files.

@@ -55,6 +55,8 @@ pub struct Examiner {
     root: Root,
     policy: Policy,
     toolchains: Vec<Shown>,
+    /// The person's, by which `~` is judged.
+    home: Option<PathBuf>,
     programs: Programs,
 }
 
@@ -64,7 +66,8 @@ impl Examiner {
         let mut policy = policy.with_one_search_path().with_rules_in_box(root.path());
         let toolchains = toolchain::found(&policy);
         toolchain::trust(&toolchains, &mut policy.settings);
-        Self { root, policy, toolchains, programs: Programs::default() }
+        let home = std::env::home_dir();
+        Self { root, policy, toolchains, home, programs: Programs::default() }
     }
 
     /// The project root that it looks from.
@@ -75,6 +78,11 @@ impl Examiner {
     /// The policy by which it decides.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The home folder of the person.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// Looks at a call as [`Gate::judge`](super::Gate::judge) would.
@@ -95,14 +103,10 @@ impl Examiner {
             Err(finding) => return self.unprepared(call, *finding),
         };
         let Inspection { mut commands, mut findings } = self.inspect(call, &argv, origin, &view);
-        let found = |command: &Command<'_>| Found {
-            nature: act::nature(command),
-            ..Found::of(command, view.cwd_path())
-        };
+        let found = |command: &Command<'_>| Found::of(command, view.cwd_path());
         let listed: Vec<Found> = commands.iter().map(found).collect();
-        let home = std::env::home_dir();
         for found in &listed {
-            findings.extend(critical::deletes(found, &view, home.as_deref()));
+            findings.extend(critical::deletes(found, &view, self.home()));
         }
         findings.sort_by_key(|finding| finding.axis);
         let confinement = self.confinement(call);

@@ -95,7 +95,7 @@ impl Shown {
                     }
                 }
                 // The names in a folder are no secret of its files.
-                EffectKind::List | EffectKind::Enter => {}
+                EffectKind::List | EffectKind::Enter | EffectKind::Pass => {}
             }
         }
     }

@@ -26,7 +26,7 @@ impl Examiner {
             Err(error) => return self.unprepared(call, complaint::bad_cwd(&error)).examination,
         };
         let (commands, findings) = self.lines_of(foreign, &view);
-        let shown = shown(call, &commands, &view);
+        let shown = shown(call, &commands, &view, self.home());
         let confinement = self.confinement(call);
         let found = self.policy().found(&findings, Profile::Contained);
         let rule = self.policy().rules.decide(&shown.facts);
@@ -42,7 +42,7 @@ impl Examiner {
     /// The rules that are about a call, each with how it stands to what was found in it.
     pub fn consider(&self, call: &ToolCall, examination: &Examination) -> Vec<Considered<'_>> {
         let Ok(view) = View::open(self.root(), call.cwd.as_deref()) else { return Vec::new() };
-        self.policy().rules.consider(&shown(call, &examination.commands, &view).facts)
+        self.policy().rules.consider(&shown(call, &examination.commands, &view, self.home()).facts)
     }
 
     /// The commands of an input that may be a shell line. What is wrong with it is found only where
@@ -63,11 +63,10 @@ impl Examiner {
 }
 
 /// What a call shows to rules.
-fn shown(call: &ToolCall, commands: &[Found], view: &View<'_>) -> Shown {
-    let home = std::env::home_dir();
-    let mut shown = Shown::new(call.tool.name(), commands, view, home.as_deref());
+fn shown(call: &ToolCall, commands: &[Found], view: &View<'_>, home: Option<&Path>) -> Shown {
+    let mut shown = Shown::new(call.tool.name(), commands, view, home);
     if let Tool::Unknown(foreign) = &call.tool {
-        add_input(foreign, view, home.as_deref(), &mut shown);
+        add_input(foreign, view, home, &mut shown);
     }
     shown
 }

@@ -1,6 +1,7 @@
 //! Shell lines: judged command by command, and run by a real bash.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use super::examine::{Examination, Examined, Examiner, clear};
 use super::ruled::Ruled;
@@ -67,8 +68,7 @@ impl Examiner {
     /// What the shell starts with, as far as it is known.
     pub(super) fn setting(&self) -> Setting {
         let mut variables = Vec::new();
-        let home = std::env::home_dir();
-        if let Some(home) = home.as_ref().and_then(|home| home.to_str()) {
+        if let Some(home) = self.home().and_then(Path::to_str) {
             variables.push(("HOME".to_owned(), home.to_owned()));
         }
         let folders = self.policy().settings.search_path.iter().map(|p| p.as_os_str());
@@ -81,6 +81,6 @@ impl Examiner {
                 variables.push((name.clone(), value.clone()));
             }
         }
-        Setting { variables, home }
+        Setting { variables, home: self.home().map(Path::to_owned) }
     }
 }

@@ -39,8 +39,7 @@ impl Examiner {
     ) -> Ruled {
         let policy = self.policy();
         let found = policy.found(findings, profile);
-        let home = std::env::home_dir();
-        let show = || Shown::new(call.tool.name(), commands, view, home.as_deref());
+        let show = || Shown::new(call.tool.name(), commands, view, self.home());
         let has_rules = !policy.rules.all().is_empty();
         // The facts of a call cost looks at the disk, which most calls can do without.
         let shown = (has_rules || writes(commands)).then(show);

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::command::{Command, Start};
-use crate::knowledge::{EffectKind, Nature, Word};
+use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
+use crate::shell::builtins::is_builtin;
 use crate::shell::expand::Field;
 use crate::shell::state::lexical;
 use crate::shell::tree::Span;
@@ -94,8 +95,8 @@ impl Found {
             environment: Vec::new(),
             folders: vec![folder.to_owned()],
             entered: Vec::new(),
+            nature: nature(command, &targets),
             targets,
-            nature: Nature::Unknown,
             remote: false,
         }
     }
@@ -118,4 +119,23 @@ impl Found {
     pub fn targets(&self, kind: EffectKind) -> impl Iterator<Item = &Target> {
         self.targets.iter().filter(move |target| target.kind == kind)
     }
+}
+
+/// Whether a command changes nothing, with the words and redirections that it has.
+pub(super) fn nature(command: &Command<'_>, targets: &[Target]) -> Nature {
+    let is_harmless = |target: &Target| match target.kind {
+        EffectKind::Read | EffectKind::List | EffectKind::Enter | EffectKind::Pass => true,
+        EffectKind::Write => target.known && target.text == "/dev/null",
+        EffectKind::Delete | EffectKind::Execute | EffectKind::Host => false,
+    };
+    let is_hazard = |kind: HazardKind| kind != HazardKind::FindAction;
+    let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
+    if !targets.iter().all(is_harmless) || hazards.map(|hazard| hazard.kind).any(is_hazard) {
+        return Nature::Unknown;
+    }
+    let is_trusted = command.is_of_the_system() || is_builtin(&command.spelled().to_string_lossy());
+    let natures = command.readings.iter().map(|reading| reading.nature);
+    let nature = natures.min().filter(|_| is_trusted).unwrap_or_default();
+    let is_known = command.words.iter().all(Word::is_known);
+    if nature != Nature::Reads && !is_known { Nature::Unknown } else { nature }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, Mode, OFlags};
 
 use super::view::{Landing, View};
+use crate::knowledge::wild;
 use crate::shell::expand::{Bit, Field};
 
 /// Entries of folders that are looked at for one pattern.
@@ -155,36 +156,15 @@ fn matching(
     Some(found)
 }
 
-/// Whether a name fits a pattern: the usual walk with one step back, linear in practice.
+/// Whether a name fits a pattern.
 fn fits(pattern: &[Sign], name: &str) -> bool {
-    let name: Vec<char> = name.chars().collect();
-    let (mut at, mut of) = (0_usize, 0_usize);
-    let mut back: Option<(usize, usize)> = None;
-    while at < name.len() {
-        match pattern.get(of) {
-            Some(Sign::Any) => {
-                back = Some((of, at));
-                of = of.saturating_add(1);
-            }
-            Some(Sign::One | Sign::Class) => {
-                at = at.saturating_add(1);
-                of = of.saturating_add(1);
-            }
-            Some(Sign::Char(c)) if name.get(at).is_some_and(|one| is_same(*one, *c)) => {
-                at = at.saturating_add(1);
-                of = of.saturating_add(1);
-            }
-            Some(Sign::Char(_)) | None => match back {
-                Some((star, from)) => {
-                    back = Some((star, from.saturating_add(1)));
-                    at = from.saturating_add(1);
-                    of = star.saturating_add(1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(of..).is_none_or(|rest| rest.iter().all(|sign| *sign == Sign::Any))
+    let letters: Vec<char> = name.chars().collect();
+    let takes = |sign: &Sign, letter: &char| match sign {
+        Sign::Char(c) => is_same(*letter, *c),
+        Sign::One | Sign::Class => true,
+        Sign::Any => false,
+    };
+    wild::fits(pattern, &letters, |sign| *sign == Sign::Any, takes)
 }
 
 /// Whether two letters are one, for a shell that may have been told not to tell them apart.

@@ -1,5 +1,7 @@
 //! Patterns of the data files: `*` is any run of bytes, `?` is one byte.
 
+use super::wild;
+
 /// A pattern.
 #[derive(Debug, Clone)]
 pub(super) struct Glob(String);
@@ -29,30 +31,7 @@ pub(super) fn fits(pattern: &str, text: &[u8]) -> bool {
     !text.contains(&b'\n') && matches(pattern.as_bytes(), text, |pattern, byte| pattern == byte)
 }
 
-/// Walks both with one point to come back to, so the time is bounded by the product of the
-/// lengths.
 fn matches(pattern: &[u8], text: &[u8], same: impl Fn(u8, u8) -> bool) -> bool {
-    let (mut at, mut read) = (0_usize, 0_usize);
-    let mut star: Option<(usize, usize)> = None;
-    while let Some(&byte) = text.get(read) {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, read));
-                at = at.saturating_add(1);
-            }
-            Some(&wanted) if wanted == b'?' || same(wanted, byte) => {
-                at = at.saturating_add(1);
-                read = read.saturating_add(1);
-            }
-            _ => match star {
-                Some((star_at, star_read)) => {
-                    at = star_at.saturating_add(1);
-                    read = star_read.saturating_add(1);
-                    star = Some((star_at, read));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(at..).is_none_or(|rest| rest.iter().all(|&byte| byte == b'*'))
+    let takes = |wanted: &u8, byte: &u8| *wanted == b'?' || same(*wanted, *byte);
+    wild::fits(pattern, text, |sign| *sign == b'*', takes)
 }

@@ -69,7 +69,7 @@ pub(super) fn shown(claimed: Option<Nature>, call: &Call<'_, '_>, reading: &Read
     }
     let changes = |kind: EffectKind| match kind {
         EffectKind::Write | EffectKind::Delete | EffectKind::Execute | EffectKind::Host => true,
-        EffectKind::Read | EffectKind::List | EffectKind::Enter => false,
+        EffectKind::Read | EffectKind::List | EffectKind::Enter | EffectKind::Pass => false,
     };
     let doubtful = |part: &Part<'_>| part.seen.doubt.is_some() || part.seen.absurd.is_some();
     let sure = !reading.effects.iter().any(|effect| changes(effect.kind))

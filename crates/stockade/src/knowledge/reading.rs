@@ -162,6 +162,8 @@ pub enum EffectKind {
     Execute,
     /// The other paths of the command start there: `git -C DIR`.
     Enter,
+    /// It is given whole to the command that is started: `find DIR -exec`.
+    Pass,
     /// Something is sent there or fetched from there.
     Host,
 }

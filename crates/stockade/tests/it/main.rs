@@ -22,3 +22,4 @@ mod shell_quiet;
 mod shell_parse;
 mod sources;
 mod tidy;
+mod written;

@@ -15,7 +15,8 @@ use stockade::policy::weigh::{Case, Hold, Kind, Reach, Said, weigh};
 use stockade::policy::{Decision, Mode, Policy, PolicyFiles, Profile};
 use stockade::tier::Tier;
 
-use crate::project::{Project, workspace};
+use crate::project::Project;
+use crate::written;
 
 const KINDS: [&str; 5] = ["reads", "edits", "runs", "protected", "critical"];
 const RULES: [&str; 5] = ["none", "allow", "ask-tool", "ask-part", "deny"];
@@ -277,12 +278,5 @@ fn of_rule(rule: &str) -> &'static str {
 
 #[test]
 fn the_document_is_up_to_date() {
-    let path = workspace().join("docs/modes.md");
-    let wanted = document();
-    if std::env::var_os("STOCKADE_WRITE_TABLE").is_some() {
-        fs::write(&path, wanted).unwrap();
-    } else {
-        let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == wanted, "set STOCKADE_WRITE_TABLE=1 to write it");
-    }
+    written::hold("docs/modes.md", &document());
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use stockade::policy::{Decision, Policy, Profile};
 
-use crate::project::workspace;
 use crate::shell_judge::{Judged, judge};
+use crate::written;
 
 const LINES: &str = include_str!("../data/quiet/lines.jsonl");
 /// What `sample.py` draws: a line that is dropped or changed is another file.
@@ -115,12 +115,5 @@ asked about or refused.
 
 #[test]
 fn the_document_is_up_to_date() {
-    let path = workspace().join("docs/quiet.md");
-    let wanted = document();
-    if std::env::var_os("STOCKADE_WRITE_TABLE").is_some() {
-        fs::write(&path, wanted).unwrap();
-    } else {
-        let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == wanted, "set STOCKADE_WRITE_TABLE=1 to write it");
-    }
+    written::hold("docs/quiet.md", &document());
 }

@@ -121,8 +121,14 @@ impl Walker<'_> {
                 return;
             }
         }
-        let words: Vec<&Word<'static>> =
+        let mut words: Vec<&Word<'static>> =
             code.words.iter().filter_map(|at| command.words.get(*at)).collect();
+        // `su x -- -c CODE`: the words are a shell's own, and the code is the one after its option.
+        if let [option, text, ..] = words.as_slice()
+            && *option.text == *"-c"
+        {
+            words = vec![text];
+        }
         let texts: Option<Vec<&str>> =
             words.iter().map(|word| word.text.to_str().filter(|_| word.is_known())).collect();
         let first = words.first().and_then(|word| made.fields.get(word.argument));

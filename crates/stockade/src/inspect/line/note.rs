@@ -6,12 +6,11 @@ use super::super::Inspection;
 use super::super::command::{Command, Start};
 use super::super::critical;
 use super::super::finding::{Axis, Finding, Weight};
-use super::super::found::{Found, Target};
+use super::super::found::{Found, Target, nature};
 use super::Walker;
 use super::code::SHELLS;
 use super::simple::Made;
-use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
-use crate::shell::builtins::is_builtin;
+use crate::knowledge::{EffectKind, Nature, Word};
 use crate::shell::expand::{Field, SUBSTITUTED};
 use crate::shell::hidden::lookalike;
 use crate::shell::state::{State, lexical};
@@ -61,6 +60,7 @@ impl Walker<'_> {
             if let Some(outer) = wrapper.and_then(|at| self.found.get(at)) {
                 let name = outer.words.first().map(|name| name.to_string_lossy().into_owned());
                 found.via = outer.via.iter().cloned().chain(name).collect();
+                found.targets.extend(handed_on(outer, &found));
             }
             if let Some(starter) = starter.and_then(|at| inspection.commands.get(at)) {
                 found.environment = passed_on(starter, command);
@@ -96,7 +96,7 @@ impl Walker<'_> {
             words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
             nature: match made.doubt {
                 Some(_) => Nature::Unknown,
-                None => nature(command, &targets, &known),
+                None => nature(command, &targets),
             },
             known,
             open: adds_words,
@@ -280,6 +280,16 @@ fn parent(command: &Command<'static>, inspection: &Inspection<'static>) -> Optio
     inspection.commands.iter().position(|one| !std::ptr::eq(one, command) && starts(one))
 }
 
+/// What a command deletes of that which is given to it whole: `find DIR -exec rm -r {} +`.
+fn handed_on(wrapper: &Found, found: &Found) -> Vec<Target> {
+    let is_given = found.words.iter().any(|word| word.to_string_lossy().contains("{}"));
+    if !is_given || found.targets(EffectKind::Delete).next().is_none() {
+        return Vec::new();
+    }
+    let passed = wrapper.targets(EffectKind::Pass).cloned();
+    passed.map(|target| Target { kind: EffectKind::Delete, ..target }).collect()
+}
+
 /// The variables that a wrapper sets for what it starts: `env A=b make`.
 fn passed_on(
     wrapper: &Command<'static>,
@@ -311,22 +321,4 @@ fn span_of(made: &Made<'_>, command: &Command<'static>) -> Span {
     let spans = spans.map(|field| field.span);
     let both = |a: Span, b: Span| Span { start: a.start.min(b.start), end: a.end.max(b.end) };
     spans.reduce(both).unwrap_or(made.span)
-}
-
-/// Whether a command changes nothing, with the words and redirections that it has.
-fn nature(command: &Command<'static>, targets: &[Target], known: &[bool]) -> Nature {
-    let is_harmless = |target: &Target| match target.kind {
-        EffectKind::Read | EffectKind::List | EffectKind::Enter => true,
-        EffectKind::Write => target.known && target.text == "/dev/null",
-        EffectKind::Delete | EffectKind::Execute | EffectKind::Host => false,
-    };
-    let is_hazard = |kind: HazardKind| kind != HazardKind::FindAction;
-    let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
-    if !targets.iter().all(is_harmless) || hazards.map(|hazard| hazard.kind).any(is_hazard) {
-        return Nature::Unknown;
-    }
-    let is_trusted = command.is_of_the_system() || is_builtin(&command.spelled().to_string_lossy());
-    let natures = command.readings.iter().map(|reading| reading.nature);
-    let nature = natures.min().filter(|_| is_trusted).unwrap_or_default();
-    if nature != Nature::Reads && known.contains(&false) { Nature::Unknown } else { nature }
 }

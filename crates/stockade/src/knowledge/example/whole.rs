@@ -139,6 +139,7 @@ fn shown_effect(effect: &Effect, argv: &[String]) -> String {
         EffectKind::Delete => "delete",
         EffectKind::Execute => "execute",
         EffectKind::Enter => "enter",
+        EffectKind::Pass => "pass",
         EffectKind::Host => "host",
     };
     let target = effect.target.to_string_lossy();

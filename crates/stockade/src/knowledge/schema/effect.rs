@@ -70,6 +70,7 @@ pub(in crate::knowledge) enum Kind {
     Delete,
     Execute,
     Enter,
+    Pass,
     Host,
 }
 
@@ -82,6 +83,7 @@ impl From<Kind> for EffectKind {
             Kind::Delete => Self::Delete,
             Kind::Execute => Self::Execute,
             Kind::Enter => Self::Enter,
+            Kind::Pass => Self::Pass,
             Kind::Host => Self::Host,
         }
     }

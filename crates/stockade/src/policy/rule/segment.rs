@@ -1,5 +1,7 @@
 //! One segment of a path in gitignore's form: `*`, `?`, `[…]`, and `\` before what is meant as it is.
 
+use crate::knowledge::wild;
+
 /// A segment that is not plain text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Segment {
@@ -59,33 +61,11 @@ impl Segment {
         self.items.iter().rev().map_while(Item::letter).collect()
     }
 
-    /// Whether a name matches. One point to come back to, so the time is bounded by the product
-    /// of the lengths.
+    /// Whether a name matches.
     pub(super) fn matches(&self, name: &str) -> bool {
         let letters: Vec<char> = name.chars().collect();
-        let (mut at, mut read) = (0_usize, 0_usize);
-        let mut star: Option<(usize, usize)> = None;
-        while let Some(&letter) = letters.get(read) {
-            match self.items.get(at) {
-                Some(Item::Any) => {
-                    star = Some((at, read));
-                    at = at.saturating_add(1);
-                }
-                Some(item) if item.takes(letter) => {
-                    at = at.saturating_add(1);
-                    read = read.saturating_add(1);
-                }
-                _ => match star {
-                    Some((star_at, star_read)) => {
-                        at = star_at.saturating_add(1);
-                        read = star_read.saturating_add(1);
-                        star = Some((star_at, read));
-                    }
-                    None => return false,
-                },
-            }
-        }
-        self.items.get(at..).is_none_or(|rest| rest.iter().all(|item| *item == Item::Any))
+        let takes = |item: &Item, letter: &char| item.takes(*letter);
+        wild::fits(&self.items, &letters, |item| *item == Item::Any, takes)
     }
 }
 
