@@ -8,7 +8,7 @@ use serde::Serialize;
 use stockade::ToolCall;
 use stockade::call::Tool;
 use stockade::gate::{Examination, Examiner};
-use stockade::inspect::{Found, View};
+use stockade::inspect::{Found, Input, View};
 use stockade::knowledge::EffectKind;
 use stockade::launch::probe;
 use stockade::outcome::Failure;
@@ -68,10 +68,11 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     let is_ours = !matches!(call.tool, Tool::Unknown(_));
     let plan = (depth == Depth::Plan && is_ours).then(|| plan_for(&examiner, &examination));
     let rules = (depth == Depth::Plan).then(|| Told::new(&examiner, &call, &examination));
+    let hooks = examiner.hooks_for(&call);
     if common.json {
         let wire = Wire::new(&examination, plan.as_ref());
         let notes = examiner.policy().notes();
-        render::say_json(&Wire { notes, rules: rules.as_ref(), ..wire })?;
+        render::say_json(&Wire { notes, rules: rules.as_ref(), hooks, ..wire })?;
     } else if !common.quiet {
         examiner.policy().notes().iter().for_each(|note| render::note(note));
         match line_of(&call, &examiner) {
@@ -81,6 +82,10 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
                 render::say(&explain::render(&told))?;
             }
             None => print(&examination)?,
+        }
+        if examination.ruling.decision < Decision::Deny && !hooks.is_empty() {
+            let names = inert(&hooks.join(", "));
+            render::say(&format!("  {FAINT}hooks would be asked:{FAINT:#} {names}"))?;
         }
         if let Some(rules) = &rules {
             rules.print()?;
@@ -203,6 +208,9 @@ struct Wire<'a> {
     /// The rules that were considered, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<&'a Told>,
+    /// The hooks that would be asked, which `check` does not do: it runs nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<WirePlan<'a>>,
 }
@@ -222,7 +230,11 @@ struct WireCommand {
     argv: Option<Vec<String>>,
     /// The words, as they are written where they are not known.
     words: Vec<String>,
+    /// What else it goes by: through links, by identity.
+    names: Vec<String>,
     dynamic: bool,
+    /// Whether the line gives it something on standard input.
+    fed: bool,
     span: Option<[usize; 2]>,
     /// What starts it, from the outside in.
     via: Vec<String>,
@@ -249,7 +261,9 @@ impl WireCommand {
         Self {
             argv: found.argv().map(text),
             words: text(&found.words),
+            names: found.names.clone(),
             dynamic: found.dynamic,
+            fed: found.input == Input::Given,
             span: found.span.map(|span| [span.start, span.end]),
             via: found.via.clone(),
             folders: found.folders.iter().map(|path| path.display().to_string()).collect(),
@@ -293,6 +307,7 @@ impl<'a> Wire<'a> {
             commands: examination.commands.iter().map(WireCommand::new).collect(),
             notes: Vec::new(),
             rules: None,
+            hooks: Vec::new(),
             plan: plan.map(|plan| WirePlan {
                 otherwise: plan.otherwise.as_ref().map(|form| Box::new(WirePlan::new(form))),
                 ..WirePlan::new(&plan.first)

@@ -76,13 +76,32 @@ pub(crate) fn report(report: &Report, quiet: bool) -> Result<(), Unsaid> {
             }
         }
     }
+    said_by_hooks(report);
     Ok(())
+}
+
+/// What hooks said and did about a call.
+fn said_by_hooks(report: &Report) {
+    let said = &report.said;
+    if let Some(rewritten) = &said.rewritten {
+        complain(&format!("the hook {:?} rewrote this call", rewritten.by.name));
+    }
+    if !report.redacted_by.is_empty() {
+        complain(&format!("the output was changed by {}", report.redacted_by.join(", ")));
+    }
+    let stops = said.stop.iter().map(|stop| ("stop", stop));
+    let messages = said.messages.iter().map(|message| ("says", message));
+    let context = said.context.iter().map(|context| ("adds", context));
+    for (verb, spoken) in stops.chain(messages).chain(context) {
+        let (hook, text) = (inert(&spoken.hook), inert(&spoken.text));
+        remark(&format!("  {FAINT}{hook} {verb}:{FAINT:#} {text}"));
+    }
 }
 
 fn refused(refusal: &Refusal) {
     complain(&format!("refused: {}", refusal.reason));
     let source = refusal.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-    remark(&format!("  {FAINT}rule:{FAINT:#}    {}{}", refusal.rule, inert(&source)));
+    remark(&format!("  {FAINT}rule:{FAINT:#}    {}{}", inert(&refusal.rule), inert(&source)));
     if let Some(instead) = &refusal.instead {
         remark(&format!("  {FAINT}instead:{FAINT:#} {}", inert(instead)));
     }

@@ -7,6 +7,7 @@ mod examine;
 mod facts;
 mod foreign;
 mod granted;
+mod hooked;
 mod line;
 mod permit;
 mod question;
@@ -15,6 +16,7 @@ mod toolchain;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,15 +24,20 @@ pub use approval::{Answer, Approver, Settled};
 use examine::Examined;
 pub use examine::{Examination, Examiner};
 use granted::Granted;
+use hooked::Hooked;
+pub(crate) use hooked::permission_mode;
+pub use hooked::{Rewritten, Said};
 pub use permit::Permit;
 pub(crate) use permit::{Cleared, Prepared};
 pub use question::{Offer, Prompt, Question};
 use ruled::Doubt;
+use rustix::fs::{CWD, Mode, OFlags};
 pub use verdict::{Refusal, Verdict};
 
 use crate::call::{Tool, ToolCall};
 use crate::confine::Confinement;
-use crate::inspect::{Landing, Root, View};
+use crate::hooks::Hooks;
+use crate::inspect::{Landing, Root, View, path_of};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError, preview};
 use crate::knowledge::Knowledge;
@@ -46,8 +53,9 @@ use crate::policy::{By, Decision, Ruling, propose};
 pub struct Gate {
     examiner: Examiner,
     journal: Journal,
-    /// The journal's real path.
-    journal_place: Option<PathBuf>,
+    /// The real paths of the journal and of what hooks run, which no call may write.
+    own_files: Vec<PathBuf>,
+    hooks: Hooks,
     /// Who is asked.
     approver: Option<Arc<dyn Approver>>,
     /// Held while a question waits: people answer one at a time.
@@ -58,9 +66,14 @@ pub struct Gate {
 impl Gate {
     /// A gate for one project.
     pub fn new(examiner: Examiner, journal: Journal) -> Self {
-        let journal_place = place_of(journal.path());
+        let hooks = Hooks::new(examiner.policy().hooks.clone());
+        let of_hooks = hooks.commands().iter().flat_map(|hook| hook.command.files());
+        let of_hooks: Vec<PathBuf> = of_hooks.collect();
+        let targets = of_hooks.iter().filter_map(|file| target_of(file));
+        let places = of_hooks.iter().filter_map(|file| place_of(file));
+        let own_files = place_of(journal.path()).into_iter().chain(places).chain(targets).collect();
         let (asking, granted) = (Mutex::new(()), Mutex::default());
-        Self { examiner, journal, journal_place, approver: None, asking, granted }
+        Self { examiner, journal, own_files, hooks, approver: None, asking, granted }
     }
 
     /// The same gate, with somebody to ask. Without, every question is a refusal.
@@ -70,49 +83,58 @@ impl Gate {
         self
     }
 
+    /// The same gate with its hooks changed: something that runs them, or closures besides.
+    #[must_use]
+    pub fn with_hooks(mut self, change: impl FnOnce(Hooks) -> Hooks) -> Self {
+        self.hooks = change(self.hooks);
+        self
+    }
+
     /// Judges a call. What comes out is in the journal: where that cannot be written, the
     /// verdict is a refusal.
     pub fn judge(&self, call: &ToolCall) -> Verdict {
-        let Examined { examination, cleared, words, shown, program, question } =
-            self.examiner.examined(call);
-        let Examination {
-            mut ruling,
-            mut confinement,
-            findings,
-            commands,
-            changes_nothing,
-            spared,
-        } = examination;
+        self.judge_aloud(call).0
+    }
+
+    /// The same, with what the hooks said.
+    pub fn judge_aloud(&self, call: &ToolCall) -> (Verdict, Said) {
+        let Hooked { call, examined, said } = self.hooked(call);
+        (self.verdict(&call, examined, said.rewritten.as_deref()), said)
+    }
+
+    fn verdict(
+        &self,
+        call: &ToolCall,
+        examined: Examined,
+        rewritten: Option<&Rewritten>,
+    ) -> Verdict {
+        let Examined { mut examination, cleared, words, shown, program, question } = examined;
         if let Some(doubt) = &question
             && let Some(granted) = self.granted().ruling(doubt, &shown_words(call, &words))
         {
-            ruling = granted;
+            examination.ruling = granted;
         }
-        self.protect_journal(&mut confinement);
-        let entry = match self.record(call, (&words, &shown), program.as_deref(), &ruling) {
+        self.protect_own(&mut examination.confinement);
+        let ruling = examination.ruling.clone();
+        let recorded = self.record(call, (&words, &shown), program.as_deref(), &ruling, rewritten);
+        let entry = match recorded {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
         };
         let tier = self.examiner.policy().tier;
         match (ruling.decision, cleared, question) {
             (Decision::Allow, Ok(cleared), _) => {
-                let permit = Permit::new(cleared, confinement, tier, entry, ruling);
-                Verdict::Allowed(Box::new(permit.with_spared(spared)))
+                let permit = Permit::new(cleared, examination.confinement, tier, entry, ruling);
+                Verdict::Allowed(Box::new(permit.with_spared(examination.spared)))
             }
             (Decision::Ask, Ok(cleared), Some(doubt)) => {
+                let confinement = examination.confinement.clone();
                 let prompt = Prompt {
                     call: call.id.clone(),
                     tool: call.tool.name().to_owned(),
                     words: shown_words(call, &words),
                     cwd: cleared.cwd_path.clone(),
-                    examination: Examination {
-                        ruling: ruling.clone(),
-                        findings,
-                        commands,
-                        changes_nothing,
-                        confinement: confinement.clone(),
-                        spared,
-                    },
+                    examination,
                     offer: self.offer(&doubt),
                 };
                 let permit = Permit::new(cleared, confinement, tier, entry, ruling);
@@ -128,7 +150,7 @@ impl Gate {
     fn offer(&self, doubt: &Doubt) -> Offer {
         let rules = || propose(&doubt.facts, &self.examiner.policy().rules);
         match doubt.ground {
-            Ground::Finding | Ground::Protected => Offer::Once,
+            Ground::Finding | Ground::Protected | Ground::Hook => Offer::Once,
             Ground::Rule => Offer::Session(rules().unwrap_or_default()),
             Ground::Mode => match rules() {
                 Some(rules) => Offer::Always(rules),
@@ -146,17 +168,24 @@ impl Gate {
         &self.examiner
     }
 
+    /// Who is asked before calls are decided about, and told after.
+    pub fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Where a call can write the folder of the journal, it cannot write the journal.
-    fn protect_journal(&self, confinement: &mut Confinement) {
-        let Some(journal) = &self.journal_place else { return };
+    /// Where a call can write the folder of the journal or of a hook's file, it cannot write those:
+    /// what a hook runs is not boxed.
+    fn protect_own(&self, confinement: &mut Confinement) {
         let files = &mut confinement.files;
-        let is_written = files.write.iter().any(|folder| journal.starts_with(folder));
-        if is_written && !files.protect.contains(journal) {
-            files.protect.push(journal.clone());
+        for own in &self.own_files {
+            let is_written = files.write.iter().any(|folder| own.starts_with(folder));
+            if is_written && !files.protect.contains(own) {
+                files.protect.push(own.clone());
+            }
         }
     }
 
@@ -166,6 +195,7 @@ impl Gate {
         (words, shown): (&[OsString], &[Vec<OsString>]),
         program: Option<&str>,
         ruling: &Ruling,
+        rewritten: Option<&Rewritten>,
     ) -> Result<EntryId, JournalError> {
         let deny = &self.examiner.policy().settings.deny;
         let known = |word: &str| {
@@ -191,6 +221,10 @@ impl Gate {
             rule: ruling.rule.clone(),
             argument: ruling.argument,
             source: ruling.source.clone(),
+            rewritten: rewritten.map(|one| record::Rewritten {
+                by: one.by.name.clone(),
+                sha256: preview::digest(&one.words),
+            }),
         }))
     }
 }
@@ -208,6 +242,13 @@ fn place_of(file: &Path) -> Option<PathBuf> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = Root::open(folder.unwrap_or(Path::new("."))).ok()?;
     Some(folder.path().join(file.file_name()?))
+}
+
+/// Where a file is that a path leads to.
+fn target_of(path: &Path) -> Option<PathBuf> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    path_of(handle.as_fd()).ok()
 }
 
 /// The tool's name for the journal: a stranger's name may hold anything.

@@ -4,6 +4,7 @@ mod absent;
 mod disk;
 mod doctor;
 mod held;
+mod hook;
 mod jail;
 mod machine;
 mod process;
@@ -14,6 +15,7 @@ mod tree;
 mod watch;
 
 pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
+pub(crate) use hook::HookRunner;
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 pub use stockade_linux::{Origin, Warmth, Yard};

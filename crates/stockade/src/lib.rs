@@ -47,6 +47,7 @@ pub mod journal;
 pub mod policy;
 pub mod output;
 pub mod outcome;
+pub mod hooks;
 pub mod gate;
 pub mod plan;
 pub mod launch;

@@ -8,6 +8,7 @@ mod entry;
 mod file;
 mod json;
 mod judgement;
+pub mod hook;
 mod load;
 pub mod mode;
 mod project;
@@ -28,6 +29,8 @@ use std::time::Duration;
 
 pub use agent::{Agent, AgentHooks, AgentMode, Remark};
 pub use decision::{By, Decision, Ruling};
+pub use hook::Hook;
+pub(crate) use judgement::silenced;
 pub use judgement::{Act, Judgement};
 pub use load::{LoadError, PolicyFiles};
 pub use mode::Mode;
@@ -76,6 +79,8 @@ pub struct Policy {
     pub durability: Durability,
     /// What is denied, asked about and allowed by rules.
     pub rules: Rules,
+    /// Commands that are asked before calls run, and told after.
+    pub hooks: Vec<Hook>,
     /// Where a denied name comes from, for those that are not shipped.
     pub sources: BTreeMap<String, String>,
     /// What settings of coding agents say besides.
@@ -168,6 +173,7 @@ impl Policy {
             network: Network::None,
             durability: Durability::default(),
             rules: Rules::default(),
+            hooks: Vec::new(),
             sources: BTreeMap::new(),
             agent: Agent::default(),
             remarks: Vec::new(),

@@ -8,8 +8,9 @@ use data_encoding::BASE64;
 use serde::{Serialize, Serializer};
 
 use crate::call::{CallId, Tool, ToolCall};
-use crate::gate::{Refusal, Settled};
+use crate::gate::{Refusal, Said, Settled};
 use crate::guarantee::Enforced;
+use crate::hooks::Spoken;
 use crate::journal::record::Reply;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome};
@@ -40,6 +41,10 @@ pub struct Report {
     pub questions: Questions,
     /// What became of it.
     pub body: Body,
+    /// What hooks said about it.
+    pub said: Said,
+    /// The hooks that changed the output before anybody got it.
+    pub redacted_by: Vec<String>,
 }
 
 /// The questions of one call.
@@ -80,13 +85,22 @@ impl Report {
     /// The report on a call.
     pub fn new(call: Asked, duration: Duration, ruling: Option<Ruling>, body: Body) -> Self {
         let Asked { id, tool, argv } = call;
-        Self { call: id, tool, argv, duration, ruling, questions: Questions::default(), body }
+        let (said, redacted_by) = (Said::default(), Vec::new());
+        let questions = Questions::default();
+        Self { call: id, tool, argv, duration, ruling, questions, body, said, redacted_by }
     }
 
     /// The same report, with what people were asked.
     #[must_use]
     pub fn with_questions(mut self, questions: Questions) -> Self {
         self.questions = questions;
+        self
+    }
+
+    /// The same, with what hooks said before the call.
+    #[must_use]
+    pub fn with_said(mut self, said: Said) -> Self {
+        self.said = said;
         self
     }
 
@@ -214,6 +228,23 @@ struct Wire<'a> {
     changes: Option<()>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
+    context: &'a [Spoken],
+    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
+    messages: &'a [Spoken],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<&'a Spoken>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewritten: Option<WireRewritten<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    redacted_by: &'a [String],
+}
+
+#[derive(Serialize)]
+struct WireRewritten<'a> {
+    by: &'a str,
+    /// What was asked for.
+    argv: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -278,6 +309,14 @@ impl Serialize for Report {
             denials: [],
             changes: None,
             notes: outcome.map_or(&[], |outcome| &outcome.notes),
+            context: &self.said.context,
+            messages: &self.said.messages,
+            stop: self.said.stop.as_ref(),
+            rewritten: self.said.rewritten.as_ref().map(|one| WireRewritten {
+                by: &one.by.name,
+                argv: one.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            }),
+            redacted_by: &self.redacted_by,
         }
         .serialize(serializer)
     }

@@ -1,11 +1,14 @@
 //! The whole pipeline on one screen.
 
+mod after;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::call::ToolCall;
 use crate::gate::{Approver, Examiner, Gate, Permit, Verdict};
+use crate::hooks::{Event as HookEvent, Reply, Session};
 use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
@@ -13,6 +16,7 @@ use crate::launch::{self, Warmth, Yard};
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
 use crate::policy::Policy;
+use crate::policy::hook;
 use crate::report::{Asked, Body, Questions, Report};
 use crate::tier::Tier;
 
@@ -36,8 +40,75 @@ impl Stockade {
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
+        let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
         let gate = Gate::new(Examiner::new(root, policy), journal);
+        let gate = gate.with_hooks(|hooks| hooks.with_runner(runner));
         Ok(Self { gate, yard })
+    }
+
+    /// The same, with a closure that is asked about every call before it is decided about. It may
+    /// refuse, ask, answer a question or rewrite the input; it lifts no refusal, and one that
+    /// panics or hangs refuses.
+    ///
+    /// ```
+    /// use stockade::hooks::Reply;
+    /// use stockade::{Policy, Stockade, ToolCall};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let project = tempfile::tempdir()?;
+    /// # let journal = project.path().join("journal.jsonl");
+    /// let stockade = Stockade::open(project.path(), Policy::shipped(), &journal)?
+    ///     .with_pre_hook("quiet", |event| match event.tool_input["argv"][0].as_str() {
+    ///         Some("echo") => Reply::deny("nothing is said here"),
+    ///         _ => Reply::silent(),
+    ///     });
+    /// let report = stockade.run(ToolCall::exec(["echo", "hello"]));
+    /// assert_eq!(report.reason().as_deref(), Some("the hook \"quiet\" refuses this: nothing is said here"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_pre_hook(
+        self,
+        name: impl Into<String>,
+        hook: impl Fn(&HookEvent) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        self.with_closure(hook::Event::Pre, name, hook)
+    }
+
+    /// The same, with a closure that is told of every call that ran. It may add context and take
+    /// text out of the output that the caller gets.
+    #[must_use]
+    pub fn with_post_hook(
+        self,
+        name: impl Into<String>,
+        hook: impl Fn(&HookEvent) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        self.with_closure(hook::Event::Post, name, hook)
+    }
+
+    /// The same, with what hooks are told of the session.
+    #[must_use]
+    pub fn with_session(self, session: Session) -> Self {
+        let gate = self.gate.with_hooks(|hooks| hooks.with_session(session));
+        Self { gate, ..self }
+    }
+
+    /// The same, with this much time for each closure among the hooks.
+    #[must_use]
+    pub fn with_hook_patience(self, patience: Duration) -> Self {
+        let gate = self.gate.with_hooks(|hooks| hooks.with_patience(patience));
+        Self { gate, ..self }
+    }
+
+    fn with_closure(
+        self,
+        event: hook::Event,
+        name: impl Into<String>,
+        hook: impl Fn(&HookEvent) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let gate = self.gate.with_hooks(|hooks| hooks.with_closure(event, name, hook));
+        Self { gate, ..self }
     }
 
     /// The same, with as much made in advance as this says. Unless told, a template and one box
@@ -58,8 +129,10 @@ impl Stockade {
     /// Judges a call, asks if it must, and runs it if it may.
     pub fn run(&self, call: ToolCall) -> Report {
         let started = Instant::now();
+        let (verdict, said) = self.gate.judge_aloud(&call);
+        let call = said.rewritten.as_ref().map_or(call, |rewritten| rewritten.call.clone());
         let mut questions = Questions::default();
-        let permit = match self.gate.judge(&call) {
+        let permit = match verdict {
             Verdict::Allowed(permit) => {
                 questions.spared = u32::from(permit.is_spared());
                 Ok(permit)
@@ -76,7 +149,9 @@ impl Stockade {
             Ok(permit) => (Some(permit.ruling().clone()), self.carry_out(*permit)),
             Err(body) => (None, body),
         };
-        Report::new(Asked::from(call), started.elapsed(), ruling, body).with_questions(questions)
+        let told = self.gate.hooks().are_there(hook::Event::Post).then(|| call.clone());
+        let report = Report::new(Asked::from(call), started.elapsed(), ruling, body);
+        self.after(told.as_ref(), report.with_questions(questions).with_said(said))
     }
 
     fn carry_out(&self, permit: Permit) -> Body {

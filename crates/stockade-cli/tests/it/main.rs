@@ -11,6 +11,7 @@ mod call;
 mod check;
 mod demo;
 mod doctor;
+mod hooks;
 mod journal;
 mod locked;
 mod pipes;

@@ -34,10 +34,10 @@ impl Granted {
         }
     }
 
-    /// The ruling on a call that was asked about, if a yes covers it. What a finding asks about,
-    /// and protected paths, are asked about each time.
+    /// The ruling on a call that was asked about, if a yes covers it. What a finding or a hook asks
+    /// about, and protected paths, are asked about each time.
     pub(super) fn ruling(&self, doubt: &Doubt, words: &[std::ffi::OsString]) -> Option<Ruling> {
-        if matches!(doubt.ground, Ground::Finding | Ground::Protected) {
+        if matches!(doubt.ground, Ground::Finding | Ground::Protected | Ground::Hook) {
             return None;
         }
         let by_rule = self.rules.decide(&doubt.facts);

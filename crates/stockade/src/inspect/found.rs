@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::Input;
 use super::command::{Command, Start};
 use crate::knowledge::{EffectKind, HazardKind, Nature, Word};
 use crate::shell::builtins::is_builtin;
@@ -43,6 +44,9 @@ pub struct Found {
     pub nature: Nature,
     /// Whether it runs on another machine, so that its paths are not this one's.
     pub remote: bool,
+    /// Whether a shell line gives it something on standard input: by a pipe, or a redirection of its
+    /// own.
+    pub input: Input,
 }
 
 /// Something that a command reads, writes, deletes, runs or reaches.
@@ -98,6 +102,7 @@ impl Found {
             nature: nature(command, &targets),
             targets,
             remote: false,
+            input: Input::Nothing,
         }
     }
 

@@ -73,6 +73,18 @@ pub struct Verdict {
     pub argument: Option<usize>,
     /// Where the rule is written, as `file:line`.
     pub source: Option<String>,
+    /// Set where a hook had rewritten the call before it was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<Rewritten>,
+}
+
+/// What a call was before a hook rewrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewritten {
+    /// The hook.
+    pub by: String,
+    /// The identity of the command that was asked for.
+    pub sha256: Hash,
 }
 
 /// A decision as it is recorded.

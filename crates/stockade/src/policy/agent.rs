@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use super::Mode;
+use super::hook::{SettingsHooks, from_settings};
+use super::{LoadError, Mode, Policy};
 
 /// The settings of coding agents beside their rules. Only of files that are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,8 +41,41 @@ pub struct AgentHooks {
     pub line: usize,
     /// Whether the machine's administrator wrote them.
     pub managed: bool,
+    /// The folder that paths of rules in it begin at.
+    pub base: PathBuf,
     /// What stands behind `hooks`: not checked.
     pub json: serde_json::Value,
+}
+
+impl Policy {
+    /// Takes up the hooks of settings files, as far as these let them run.
+    pub(super) fn add_agent_hooks(&mut self) -> Result<(), LoadError> {
+        for AgentHooks { file, line, managed, base, json } in self.agent.hooks.clone() {
+            let place =
+                |line| Remark { file: file.clone(), line: Some(line), message: String::new() };
+            let left_out = match managed {
+                true => None,
+                false if self.agent.managed_hooks_only => Some("`allowManagedHooksOnly`"),
+                false if self.agent.hooks_disabled => Some("`disableAllHooks`"),
+                false => None,
+            };
+            if let Some(key) = left_out {
+                let message = format!("hooks: left out, {key} says so");
+                self.remarks.push(Remark { message, ..place(line) });
+                continue;
+            }
+            let read = from_settings(&json, &file, &base);
+            let SettingsHooks { hooks, notes } = read.map_err(|bad| LoadError::Value {
+                path: file.clone(),
+                line,
+                message: bad.to_string(),
+            })?;
+            self.hooks.extend(hooks);
+            let remark = |message| Remark { message, ..place(line) };
+            self.remarks.extend(notes.into_iter().map(remark));
+        }
+        Ok(())
+    }
 }
 
 /// What a person should know about a file that was read.

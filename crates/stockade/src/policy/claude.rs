@@ -135,6 +135,7 @@ impl<'t> Reading<'_, 't> {
                     file: self.origin.path.to_owned(),
                     line: document.line(value),
                     managed: self.origin.managed,
+                    base: self.origin.base.to_owned(),
                     json: document.data(value, "hooks")?,
                 });
             }

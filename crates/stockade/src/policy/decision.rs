@@ -26,6 +26,8 @@ pub enum By {
     Axis,
     /// Nothing refused, and the mode lets such calls run.
     Mode,
+    /// A hook, which refused, asked, or answered a question.
+    Hook,
     /// Nothing decided, so nothing runs.
     Default,
 }
@@ -37,6 +39,7 @@ impl By {
             Self::Rule => "rule",
             Self::Axis => "axis",
             Self::Mode => "mode",
+            Self::Hook => "hook",
             Self::Default => "default",
         }
     }

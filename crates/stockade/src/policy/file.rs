@@ -4,6 +4,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::entry::Entry;
+use super::hook::HookTable;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -24,6 +25,8 @@ pub(super) struct PolicyFile {
     pub(super) journal: JournalTable,
     #[serde(default)]
     pub(super) rules: RulesTable,
+    #[serde(default)]
+    pub(super) hook: Vec<Spanned<HookTable>>,
 }
 
 /// `[questions]`: how people are asked.

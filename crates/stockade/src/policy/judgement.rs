@@ -74,7 +74,7 @@ impl Policy {
             (Ground::Rule, Some((_, ruling))) => ruling,
             (Ground::Finding, _) => found,
             (Ground::Protected, _) => protected(act),
-            (Ground::Mode | Ground::Rule, _) => by_mode(case, decision),
+            (Ground::Mode | Ground::Rule | Ground::Hook, _) => by_mode(case, decision),
         };
         let spared = is_spared(case, without_box(profile));
         Judgement { ruling: silenced(ruling, decision, mode), ground, spared }
@@ -98,7 +98,7 @@ fn said(found: &Match) -> Said {
 }
 
 /// A question that nobody is asked.
-fn silenced(mut ruling: Ruling, decision: Decision, mode: Mode) -> Ruling {
+pub(crate) fn silenced(mut ruling: Ruling, decision: Decision, mode: Mode) -> Ruling {
     if decision == Decision::Deny && ruling.decision == Decision::Ask {
         let reason = ruling.reason.unwrap_or_default();
         ruling.reason =

@@ -195,6 +195,7 @@ impl Source {
             (None, _, kept) => kept,
         };
         policy.rules = policy.rules.and(self.rules(&file.rules)?);
+        policy.hooks.extend(self.hooks(&file.hook)?);
         Ok(())
     }
 
@@ -331,6 +332,8 @@ impl Source {
             ("exec.search_path", list(&file.exec.search_path)),
             ("exec.outside", list(&file.exec.outside)),
             ("exec.data", list(&file.exec.data)),
+            // It would run what the project names, outside of any box.
+            ("hook", file.hook.first().map(Spanned::span)),
             ("box.tier", file.boxed.tier.as_ref().map(Spanned::span)),
             ("box.env", list(&file.boxed.env)),
             ("box.write", list(&file.boxed.write)),

@@ -81,6 +81,7 @@ impl Sources {
         }
         self.add_claude(&mut policy)?;
         choose_mode(managed_mode, &mut policy);
+        policy.add_agent_hooks()?;
         self.add_codex(&mut policy)?;
         if let Some((trust, source)) = untrusted {
             policy.remarks.extend(changed(trust, &source));

@@ -76,6 +76,8 @@ pub enum Ground {
     Protected,
     /// The mode.
     Mode,
+    /// A hook that wants a person to say. Hooks are asked after all else is weighed.
+    Hook,
 }
 
 /// Weighs a call. Deny, then ask, then allow; what none of them settles, the mode does.

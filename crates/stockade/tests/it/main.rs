@@ -7,6 +7,7 @@
 mod bad_input;
 mod cases;
 mod gate;
+mod hooks;
 mod journal;
 mod modes;
 mod plan;

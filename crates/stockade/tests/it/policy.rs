@@ -46,7 +46,7 @@ fn the_default_file_names_every_key() {
         .filter_map(|line| line.trim().strip_prefix("pub(super) ")?.split_once(": "))
         .map(|(key, _)| key)
         .filter(|key| {
-            !["exec", "shell", "boxed", "limits", "journal", "rules", "only", "questions"]
+            !["exec", "shell", "boxed", "limits", "journal", "rules", "only", "questions", "hook"]
                 .contains(key)
         });
     for key in keys {

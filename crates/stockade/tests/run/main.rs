@@ -16,6 +16,7 @@ mod evil;
 mod faults;
 mod git;
 mod helper;
+mod hooks;
 mod jail;
 mod journal;
 mod limits;

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::Inspection;
 use super::super::command::{Command, Start};
 use super::super::critical;
 use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::{Found, Target, nature};
+use super::super::{Input, Inspection};
 use super::Walker;
 use super::code::SHELLS;
 use super::simple::Made;
@@ -110,6 +110,7 @@ impl Walker<'_> {
             folders,
             targets,
             remote: self.is_remote,
+            input: made.input(),
         }
     }
 
@@ -168,6 +169,7 @@ impl Walker<'_> {
             targets: made.targets.clone(),
             nature,
             remote: self.is_remote,
+            input: made.input(),
         });
     }
 
@@ -193,6 +195,7 @@ impl Walker<'_> {
             targets,
             nature: if reads { Nature::Reads } else { Nature::Unknown },
             remote: self.is_remote,
+            input: Input::Nothing,
         });
     }
 

@@ -34,6 +34,17 @@ pub(super) struct Made<'s> {
     pub(super) doubt: Option<String>,
 }
 
+impl Made<'_> {
+    /// Whether the line gives it something on standard input.
+    pub(super) fn input(&self) -> Input {
+        match self.stdin {
+            Stdin::Piped => Input::Given,
+            Stdin::Own if self.redirects.iter().any(|one| feeds(one.kind)) => Input::Given,
+            Stdin::Own => Input::Nothing,
+        }
+    }
+}
+
 impl Walker<'_> {
     pub(super) fn simple(
         &mut self,
@@ -131,11 +142,7 @@ impl Walker<'_> {
         state: &State,
     ) -> Vec<(Option<PathBuf>, Inspection<'static>)> {
         let words = self.words(&made.fields);
-        let input = match made.stdin {
-            Stdin::Piped => Input::Given,
-            Stdin::Own if made.redirects.iter().any(|one| feeds(one.kind)) => Input::Given,
-            Stdin::Own => Input::Nothing,
-        };
+        let input = made.input();
         let inspector = self.inspector;
         if state.folders().is_empty() {
             let inspection = inspector.inspect(words, Origin::Shell, input, self.view);

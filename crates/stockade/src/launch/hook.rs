@@ -1,0 +1,267 @@
+//! Runs the command of a hook in the `process` tier.
+//!
+//! It is the one thing that is started without a permit: it comes from the policy, which the host
+//! trusts, and never from a call.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
+use sha2::{Digest, Sha256};
+use stockade_linux::{Spec, Stdin};
+
+use super::held::Held;
+use super::machine::probe;
+use super::scratch::Scratch;
+use super::spec::{environment, not_started, rlimits, signal_scope};
+use crate::confine::{Confinement, Files, Network};
+use crate::hooks::{Ended, Fault, Ran, Runner};
+use crate::limits::{ByteCount, LimitHit, Limits};
+use crate::outcome::{Exit, Failure, Outcome};
+use crate::policy::hook::HookCommand;
+use crate::policy::{Policy, Variable};
+use crate::tier::{Tier, process};
+
+/// What is read of each stream of a hook.
+const OUTPUT_MAX: ByteCount = ByteCount::mib(1);
+/// A file of a hook that is larger is no script, and is told by its times alone.
+const HASHED_BYTES_MAX: u64 = 1 << 20;
+
+/// Runs hooks for one project.
+#[derive(Debug)]
+pub(crate) struct HookRunner {
+    root: PathBuf,
+    search_path: Vec<PathBuf>,
+    /// The files of hooks as they were when the policy was read; none where there was nothing.
+    files: Vec<(PathBuf, Option<Seen>)>,
+}
+
+/// A file as it was.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    /// Its device, number, size, and when it and what is known of it last changed. The last of
+    /// these is the kernel's to set.
+    version: [i128; 7],
+    content: Option<[u8; 32]>,
+}
+
+impl HookRunner {
+    /// For the hooks of a policy. Their files are looked at now: if one of them changes, its hook
+    /// fails, for what it would run then is not what a person put there.
+    pub(crate) fn new(root: &Path, policy: &Policy) -> Self {
+        let mut paths: Vec<PathBuf> =
+            policy.hooks.iter().flat_map(|hook| hook.command.files()).collect();
+        paths.sort();
+        paths.dedup();
+        let seen = |path: PathBuf| {
+            let seen = open_file(&path).map(|(file, version)| Seen::of(file, version));
+            (path, seen)
+        };
+        Self {
+            root: root.to_owned(),
+            search_path: policy.settings.search_path.clone(),
+            files: paths.into_iter().map(seen).collect(),
+        }
+    }
+
+    /// That the files of a command are as they were.
+    fn check(&self, command: &HookCommand) -> Result<(), Fault> {
+        let own = command.files();
+        let is_same = |path: &Path, then: Option<&Seen>| match (open_file(path), then) {
+            (None, None) => true,
+            (Some((file, version)), Some(then)) => {
+                let now = || Seen::of(file, version).content;
+                version == then.version || (then.content.is_some() && now() == then.content)
+            }
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let mut known = self.files.iter().filter(|(path, _)| own.contains(path));
+        match known.find(|(path, then)| !is_same(path, then.as_ref())) {
+            Some((path, _)) => Err(Fault::Changed(format!("{path:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn held(&self, command: &HookCommand, stdin: Vec<u8>, wall: Duration) -> Result<Held, Failure> {
+        let words = command.words();
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let (program, path) = self.open(name)?;
+        let confinement = self.confinement(command, wall);
+        let description = process::describe(&confinement, probe());
+        let scratch = Scratch::make().map_err(|error| super::scratch::unscratched(&error))?;
+        let own_folder = scratch.path().as_os_str();
+        let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let cwd = rustix::fs::openat(CWD, &self.root, folder, Mode::empty())
+            .map_err(|errno| Failure::new("open the project", errno.to_string()))?;
+        let spec = Spec {
+            script: is_script(&path).then(|| c_string(path.as_os_str())).transpose()?,
+            program,
+            argv: words.iter().map(|word| c_string(word)).collect::<Result<_, _>>()?,
+            env: environment(&confinement, own_folder, own_folder)?,
+            cwd,
+            stdin: Stdin::Piped,
+            rlimits: rlimits(&confinement)?,
+            processes_max: confinement.limits.processes,
+            signal_scope: signal_scope(&description.steps)?,
+        };
+        let dies_at_once = spec.signal_scope.is_some();
+        let started = Instant::now();
+        let running = stockade_linux::start(spec).map_err(not_started)?;
+        Ok(Held {
+            running,
+            scratch: Some(scratch),
+            started,
+            stdin,
+            confinement,
+            tier: Tier::Process,
+            enforcement: description.enforcement,
+            covered: Vec::new(),
+            absent: Vec::new(),
+            disk: None,
+            dies_at_once,
+        })
+    }
+
+    /// The program of this name: by its path, or in the folders of the search path.
+    fn open(&self, name: &OsStr) -> Result<(OwnedFd, PathBuf), Failure> {
+        let missing = |why: &str| {
+            let mut failure = Failure::new("find the program", format!("{name:?}: {why}"));
+            failure.no_such_program = true;
+            failure
+        };
+        let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+            vec![PathBuf::from(name)]
+        } else {
+            self.search_path.iter().map(|folder| folder.join(name)).collect()
+        };
+        let mut why = "there is no such program";
+        for path in candidates {
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let Ok(handle) = rustix::fs::openat(CWD, &path, flags, Mode::empty()) else { continue };
+            if is_executable(&handle, &path) {
+                return Ok((handle, path));
+            }
+            why = "it is no file that can be executed";
+        }
+        Err(missing(why))
+    }
+
+    fn confinement(&self, command: &HookCommand, wall: Duration) -> Confinement {
+        let limits = Limits {
+            wall,
+            // It is a person's own program; some of them reserve more addresses than memory.
+            memory: None,
+            output: OUTPUT_MAX,
+            flood: ByteCount::mib(16),
+            ..Limits::EXEC
+        };
+        Confinement {
+            limits,
+            environment: self.environment(command),
+            require: std::collections::BTreeMap::new(),
+            files: Files {
+                root: self.root.clone(),
+                write: Vec::new(),
+                read: Vec::new(),
+                toolchains: Vec::new(),
+                hide: Vec::new(),
+                protect: Vec::new(),
+            },
+            network: Network::Host,
+        }
+    }
+
+    /// All that a hook has of the environment, besides `HOME` and `TMPDIR`.
+    fn environment(&self, command: &HookCommand) -> Vec<(OsString, OsString)> {
+        let folders: Vec<&OsStr> = self.search_path.iter().map(|path| path.as_os_str()).collect();
+        let mut built = vec![
+            (OsString::from("PATH"), folders.join(OsStr::new(":"))),
+            (OsString::from("CLAUDE_PROJECT_DIR"), self.root.clone().into_os_string()),
+            (OsString::from("STOCKADE_HOOK_DIR"), command.folder.clone().into_os_string()),
+        ];
+        let usual = ["LANG", "LC_ALL"].map(|name| Variable::Inherited(name.to_owned()));
+        for variable in usual.iter().chain(&command.environment) {
+            let value = match variable {
+                Variable::Inherited(name) => std::env::var_os(name),
+                Variable::Set(_, value) => Some(OsString::from(value)),
+            };
+            if let Some(value) = value {
+                built.retain(|(name, _)| name != variable.name());
+                built.push((OsString::from(variable.name()), value));
+            }
+        }
+        built
+    }
+}
+
+impl Runner for HookRunner {
+    fn run(&self, command: &HookCommand, stdin: Vec<u8>, wall: Duration) -> Result<Ran, Fault> {
+        self.check(command)?;
+        let held = self.held(command, stdin, wall);
+        let held = held.map_err(|failure| Fault::NotStarted(failure.message))?;
+        Ok(ran(held.wait(), wall))
+    }
+}
+
+fn ran(outcome: Outcome, wall: Duration) -> Ran {
+    let ended = match (outcome.limit, outcome.exit) {
+        (Some(LimitHit::Wall), _) => Ended::TimedOut(wall),
+        (Some(limit), _) => Ended::Limit(limit),
+        (None, Exit::Code(code)) => Ended::Code(code),
+        (None, Exit::Signal(signal)) => Ended::Signal(signal),
+        (None, Exit::Unknown) => Ended::Lost,
+    };
+    let is_cut = outcome.stdout.dropped > 0 || outcome.stderr.dropped > 0;
+    Ran { ended, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes, is_cut }
+}
+
+fn is_executable(handle: &OwnedFd, path: &Path) -> bool {
+    let stat = rustix::fs::fstat(handle.as_fd());
+    let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
+    stat.is_ok_and(|stat| is_file(stat.st_mode))
+        && rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+fn is_script(path: &Path) -> bool {
+    let mut start = [0_u8; 2];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"#!"
+}
+
+fn c_string(text: &OsStr) -> Result<CString, Failure> {
+    CString::new(text.as_bytes())
+        .map_err(|_nul| Failure::new("start the program", "its words hold a NUL byte"))
+}
+
+/// A regular file, opened to be read, and its version.
+fn open_file(path: &Path) -> Option<(std::fs::File, [i128; 7])> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&handle).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let version = [
+        stat.st_dev.into(),
+        stat.st_ino.into(),
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
+    ];
+    is_file.then(|| (std::fs::File::from(handle), version))
+}
+
+impl Seen {
+    /// A file with its content, unless it is too large.
+    fn of(file: std::fs::File, version: [i128; 7]) -> Self {
+        let mut bytes = Vec::new();
+        let read = file.take(HASHED_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes);
+        let is_whole = u64::try_from(bytes.len()).is_ok_and(|read| read <= HASHED_BYTES_MAX);
+        let content = (read.is_ok() && is_whole).then(|| Sha256::digest(&bytes).into());
+        Self { version, content }
+    }
+}
