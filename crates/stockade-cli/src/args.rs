@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use policy::{
     Dialect, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target, Trust,
 };
+use stockade::call::Language;
 use stockade::confine::Toolchain;
 use stockade::limits::{ByteCount, Processors, parse_duration};
 use stockade::policy::{Mode, Profile, Variable};
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Run one shell line in a box, after every command in it was judged
     Shell(Shell),
+    /// Run source in an isolated interpreter, in a box with a scratch folder
+    Code(Code),
     /// Run calls given as JSON lines; reports come out as JSON lines, in order
     Call(Calls),
     /// Decide and explain, and run nothing (exit 0 allow, 3 ask, 126 deny)
@@ -173,6 +176,28 @@ pub(crate) struct Shell {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Code {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) source: SourceText,
+}
+
+/// Source, and what it is written in.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SourceText {
+    /// The language: `python`, `node`, `bash`, `sh`, `perl` or `ruby`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lang: Language,
+    /// The source itself
+    #[arg(long, short = 'e', value_name = "SOURCE", conflicts_with = "file")]
+    pub(crate) eval: Option<OsString>,
+    /// A file with the source, or - for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Calls {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -196,8 +221,21 @@ pub(crate) enum What {
     Run(CheckRun),
     /// One shell line
     Shell(CheckShell),
+    /// Source for an interpreter
+    Code(CheckCode),
     /// One call in JSON
     Call(CheckCall),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckCode {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Show the rules that were considered, the steps of the run and what they keep
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceText,
 }
 
 #[derive(Debug, clap::Args)]

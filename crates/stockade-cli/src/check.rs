@@ -20,7 +20,7 @@ use crate::args::{Check, Common, What};
 use crate::considered::Told;
 use crate::exit_code::Status;
 use crate::render::{BAD, FAINT, GOOD, inert};
-use crate::{Answer, explain, explained, render, setup, wire};
+use crate::{Answer, code, explain, explained, render, setup, wire};
 
 /// Decides about one call.
 pub(crate) fn check(check: &Check) -> Answer {
@@ -31,6 +31,10 @@ pub(crate) fn check(check: &Check) -> Answer {
         What::Shell(shell) => {
             let call = ToolCall::line(shell.line.clone());
             show(call, &shell.common, &shell.only, Depth::of(shell.explain))
+        }
+        What::Code(code) => {
+            let call = code::call(&code.source)?;
+            show(call, &code.common, &[], Depth::of(code.explain))
         }
         What::Call(call) => show(read(&call.file)?, &call.common, &[], Depth::of(call.explain)),
     }
@@ -119,7 +123,10 @@ fn plan_for(examiner: &Examiner, examination: &Examination) -> Planned {
 fn line_of<'c>(call: &'c ToolCall, examiner: &Examiner) -> Option<&'c str> {
     match &call.tool {
         Tool::Line(line) if examiner.policy().settings.only.is_none() => line.text.to_str(),
-        Tool::Line(_) | Tool::Exec(_) | Tool::Unknown(_) | Tool::Malformed(_) => None,
+        Tool::Code(code) if code.language.is_shell() => std::str::from_utf8(&code.source).ok(),
+        Tool::Line(_) | Tool::Exec(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
+            None
+        }
     }
 }
 

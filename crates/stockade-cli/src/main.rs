@@ -6,6 +6,7 @@ mod ask;
 mod audit;
 mod call;
 mod check;
+mod code;
 mod considered;
 mod demo;
 mod diagnostic;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     let result = match args.command {
         Command::Run(run) => run::run(&run),
         Command::Shell(shell) => run::shell(&shell),
+        Command::Code(code) => code::code(&code),
         Command::Call(calls) => call::calls(&calls),
         Command::Check(check) => check::check(&check),
         Command::Rules(rules) => rules::rules(&rules),

@@ -26,7 +26,8 @@ pub(crate) fn shell(shell: &Shell) -> Answer {
     perform(&setup::stockade(&shell.common, &shell.only)?, call, &shell.common)
 }
 
-fn perform(stockade: &Stockade, call: ToolCall, common: &Common) -> Answer {
+/// Runs a call, and shows what became of it.
+pub(crate) fn perform(stockade: &Stockade, call: ToolCall, common: &Common) -> Answer {
     let report = stockade.run(setup::placed(call, common));
     if common.json {
         render::say_json(&report)?;

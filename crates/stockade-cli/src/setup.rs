@@ -9,6 +9,7 @@ use stockade::gate::Examiner;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::inspect::Root;
 use stockade::launch::Warmth;
+use stockade::limits::Limits;
 use stockade::policy::{Dialect, LoadError, Mode, PolicyFiles, Sources, TrustStore};
 use stockade::stockade::{OpenError, default_journal};
 use stockade::{Policy, Stockade, ToolCall};
@@ -81,7 +82,18 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     }
     policy.profile = common.profile.unwrap_or(policy.profile);
     policy.shell_profile = common.profile.unwrap_or(policy.shell_profile);
-    let limits = &mut policy.limits;
+    apply_limits(common, &mut policy.limits);
+    apply_limits(common, &mut policy.code_limits);
+    policy.environment.extend(common.env.iter().cloned());
+    apply_box(common, &mut policy)?;
+    if !only.is_empty() {
+        policy.settings.only =
+            Some(only.iter().map(|name| name.trim().to_owned()).collect::<BTreeSet<_>>());
+    }
+    Ok(policy)
+}
+
+fn apply_limits(common: &Common, limits: &mut Limits) {
     limits.wall = common.timeout.unwrap_or(limits.wall);
     limits.cpu = common.cpu.or(limits.cpu);
     limits.cpus = common.cpus.or(limits.cpus);
@@ -91,13 +103,6 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     limits.disk = common.disk.or(limits.disk);
     limits.files = common.files.or(limits.files);
     limits.output = common.max_output.unwrap_or(limits.output);
-    policy.environment.extend(common.env.iter().cloned());
-    apply_box(common, &mut policy)?;
-    if !only.is_empty() {
-        policy.settings.only =
-            Some(only.iter().map(|name| name.trim().to_owned()).collect::<BTreeSet<_>>());
-    }
-    Ok(policy)
 }
 
 /// What was typed about files and the network is also required to hold.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use stockade::ToolCall;
-use stockade::call::{CallId, Exec, Foreign, Line, Tool};
+use stockade::call::{CallId, Code, Exec, Foreign, Line, Tool, UnknownLanguage};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +38,15 @@ struct WireLine {
     _description: Option<String>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireCode {
+    language: String,
+    source: String,
+    /// Milliseconds.
+    timeout: Option<u64>,
+}
+
 /// Reads one call. A tool that is not ours is kept with its input, for rules to judge.
 pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
     let wire: WireCall = serde_json::from_str(text).map_err(WireError::NotACall)?;
@@ -51,6 +60,11 @@ pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
         "Bash" | "bash" | "shell" => {
             let input: WireLine = input(wire.input)?;
             (Tool::Line(Line { text: input.command.into() }), input.timeout)
+        }
+        "Code" | "code" | "run_code" => {
+            let input: WireCode = input(wire.input)?;
+            let language = input.language.parse().map_err(WireError::BadLanguage)?;
+            (Tool::Code(Code { language, source: input.source.into_bytes() }), input.timeout)
         }
         _ => {
             let input =
@@ -78,6 +92,8 @@ pub(crate) enum WireError {
     NotACall(serde_json::Error),
     #[error("the input does not fit the tool: {0}")]
     BadInput(serde_json::Error),
+    #[error("the input does not fit the tool: {0}")]
+    BadLanguage(UnknownLanguage),
     #[error("the id is not 1 to 64 letters, digits, or -_.:")]
     BadId,
 }

@@ -183,8 +183,8 @@ impl Ready {
     /// [`Spec::cwd`], [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its
     /// own.
     pub fn run(self, spec: Spec, program: &CStr, cwd: &CStr) -> Result<Running, StartError> {
-        let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
-        theirs.give_to(self.owner, spec.stdin).at(Step::OpenStreams)?;
+        let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
+        theirs.give_to(self.owner, &spec.stdin).at(Step::OpenStreams)?;
         let packed = request::pack(&spec, Some((program, cwd))).at(Step::PackRequest)?;
         let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
         descriptors[slot::STRINGS] = packed.strings.as_fd();

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Gid, Mode, OFlags, Uid, fchown, fcntl_setfl, open};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
@@ -52,12 +52,14 @@ pub struct Spec {
 }
 
 /// Where a program's standard input comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Stdin {
     /// From `/dev/null`.
     Empty,
     /// From [`Running::take_stdin`].
     Piped,
+    /// From this, as it is.
+    Given(OwnedFd),
 }
 
 /// A program that was not started: nothing of it has run.
@@ -146,7 +148,7 @@ fn launch(
 ) -> Result<Running, StartError> {
     let cgroup = jail.as_mut().and_then(|jail| jail.cgroup.take());
     let sheet = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
-    let (ours, theirs) = open_streams(spec.stdin).at(Step::OpenStreams)?;
+    let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
     let paths = jail.as_ref().map(|jail| (jail.program.as_c_str(), jail.cwd.as_c_str()));
     let mut packed = request::pack(&spec, paths).at(Step::PackRequest)?;
     let with_scope = usize::from(spec.signal_scope.is_some());
@@ -223,9 +225,13 @@ pub(crate) struct TheirStreams {
 impl TheirStreams {
     /// Makes the pipes the box's own where that is another user: a pipe has an owner, and who
     /// opens `/dev/stdout` opens it again.
-    pub(crate) fn give_to(&self, user: Option<(u32, u32)>, stdin: Stdin) -> rustix::io::Result<()> {
+    pub(crate) fn give_to(
+        &self,
+        user: Option<(u32, u32)>,
+        stdin: &Stdin,
+    ) -> rustix::io::Result<()> {
         let Some((uid, gid)) = user else { return Ok(()) };
-        let stdin = (stdin == Stdin::Piped).then_some(&self.stdin);
+        let stdin = matches!(stdin, Stdin::Piped).then_some(&self.stdin);
         for pipe in stdin.into_iter().chain([&self.stdout, &self.stderr]) {
             fchown(pipe, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
         }
@@ -233,13 +239,14 @@ impl TheirStreams {
     }
 }
 
-pub(crate) fn open_streams(stdin: Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> {
+pub(crate) fn open_streams(stdin: &Stdin) -> rustix::io::Result<(OurStreams, TheirStreams)> {
     let (their_stdin, our_stdin) = match stdin {
         Stdin::Empty => (open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?, None),
         Stdin::Piped => {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
             (read, Some(write))
         }
+        Stdin::Given(given) => (fcntl_dupfd_cloexec(given, FIRST_AFTER_STREAMS)?, None),
     };
     let (our_stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (our_stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -274,6 +281,9 @@ fn attest(
     gate.send(&Failure { step: gate::GO, errno: 0 }, &[]).at(Step::Attest)?;
     Ok(Some(attested))
 }
+
+/// No copy takes the place of a stream that the host has closed.
+const FIRST_AFTER_STREAMS: i32 = 3;
 
 const UNCLEAR: StartError = StartError { step: Step::HearKeeper, errno: Errno::PROTO };
 

@@ -1,6 +1,7 @@
 //! What was asked for: a tool name and its arguments. Untrusted, and never run as it is.
 
 mod argv;
+mod code;
 mod id;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use argv::{Argv, BadArgv};
+pub use code::{Code, Language, UnknownLanguage};
 pub use id::CallId;
 
 /// One call of one tool, as it came in. Only the gate can turn it into something that runs.
@@ -37,6 +39,11 @@ impl ToolCall {
     /// A call of one shell line.
     pub fn line(text: impl Into<OsString>) -> Self {
         Self::of(Tool::Line(Line { text: text.into() }))
+    }
+
+    /// A call of source in some language.
+    pub fn code(language: Language, source: impl Into<Vec<u8>>) -> Self {
+        Self::of(Tool::Code(Code { language, source: source.into() }))
     }
 
     /// A call of any tool, with an id of its own.
@@ -69,6 +76,8 @@ pub enum Tool {
     /// One shell line: bash runs it, or, where the policy lists programs for lines, it is split into
     /// words and runs without a shell.
     Line(Line),
+    /// Source for an interpreter, in a scratch folder.
+    Code(Code),
     /// A tool that this Stockade cannot run: rules decide about it, and running it is refused.
     Unknown(Foreign),
     /// Something that was sent as a call and cannot be read as one, with the reason.
@@ -81,6 +90,7 @@ impl Tool {
         match self {
             Self::Exec(_) => "Exec",
             Self::Line(_) => "Bash",
+            Self::Code(_) => "Code",
             Self::Unknown(foreign) => &foreign.name,
             Self::Malformed(_) => "malformed",
         }

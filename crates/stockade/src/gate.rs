@@ -2,6 +2,7 @@
 
 mod act;
 mod approval;
+mod code;
 mod complaint;
 mod examine;
 mod facts;
@@ -28,7 +29,7 @@ use hooked::Hooked;
 pub(crate) use hooked::permission_mode;
 pub use hooked::{Rewritten, Said};
 pub use permit::Permit;
-pub(crate) use permit::{Cleared, Prepared};
+pub(crate) use permit::{Cleared, Folder, Prepared, StandardInput};
 pub use question::{Offer, Prompt, Question};
 use ruled::Doubt;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -133,7 +134,7 @@ impl Gate {
                     call: call.id.clone(),
                     tool: call.tool.name().to_owned(),
                     words: shown_words(call, &words),
-                    cwd: cleared.cwd_path.clone(),
+                    cwd: cleared.folder.path().unwrap_or(self.examiner.root().path()).to_owned(),
                     examination,
                     offer: self.offer(&doubt),
                 };
@@ -233,7 +234,7 @@ impl Gate {
 fn shown_words(call: &ToolCall, words: &[OsString]) -> Vec<OsString> {
     match &call.tool {
         Tool::Line(line) => vec![line.text.clone()],
-        Tool::Exec(_) | Tool::Unknown(_) | Tool::Malformed(_) => words.to_vec(),
+        Tool::Exec(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => words.to_vec(),
     }
 }
 

@@ -47,6 +47,16 @@ impl Limits {
         flood: ByteCount::gib(1),
     };
 
+    /// The defaults of `Code` and of registered tools.
+    pub const CODE: Self = Self {
+        wall: Duration::from_secs(30),
+        cpu: Some(Duration::from_secs(10)),
+        memory: Some(ByteCount::mib(512)),
+        processes: Some(64),
+        file_size: Some(ByteCount::mib(10)),
+        ..Self::EXEC
+    };
+
     /// The stricter of two sets, limit by limit.
     #[must_use]
     pub fn strictest(&self, other: &Self) -> Self {

@@ -67,6 +67,8 @@ pub struct Policy {
     pub tier: Tier,
     /// Time, memory, processes and bytes.
     pub limits: Limits,
+    /// What a run of source may use besides, where that is less.
+    pub code_limits: Limits,
     /// The variables of the environment besides `PATH`, `HOME` and `TMPDIR`.
     pub environment: Vec<Variable>,
     /// Guarantees without which nothing runs, and how well each has to be kept.
@@ -167,6 +169,7 @@ impl Policy {
             shell_profile: Profile::Contained,
             tier: Tier::Jail,
             limits: Limits::EXEC,
+            code_limits: Limits::CODE,
             environment: inherited.to_vec(),
             require: Require::default(),
             files: FilesPolicy::default(),

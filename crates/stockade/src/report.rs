@@ -185,7 +185,7 @@ impl From<ToolCall> for Asked {
         let argv = match call.tool {
             Tool::Exec(exec) => exec.argv,
             Tool::Line(line) => vec![line.text],
-            Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+            Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
         };
         Self { id: call.id, tool, argv }
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use crate::call::{Argv, BadArgv};
+use crate::call::{Argv, BadArgv, Language};
 use crate::inspect::{Axis, Finding, ViewError, Weight};
 use crate::outcome::{Failure, chain};
 use crate::policy::{By, Ruling};
@@ -44,9 +44,17 @@ pub(super) fn no_bash() -> Failure {
     failure
 }
 
+pub(super) fn no_interpreter(language: Language, program: &str) -> Failure {
+    let message = format!("there is no {program} in exec.search_path to run {language}");
+    let mut failure = Failure::new("find the interpreter", message)
+        .remedy(format!("install {program}, or add its folder to exec.search_path"));
+    failure.no_such_program = true;
+    failure
+}
+
 pub(super) fn unknown_tool(name: &str) -> Finding {
     let text = format!("there is no tool {:?} to run", name.chars().take(64).collect::<String>());
-    call_finding("unknown-tool", text, "use Exec or Bash")
+    call_finding("unknown-tool", text, "use Exec, Bash or Code")
 }
 
 pub(super) fn unreadable(why: &str) -> Finding {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::ruled::{Doubt, Ruled};
-use super::{Cleared, act, complaint, toolchain};
+use super::{Cleared, Folder, StandardInput, act, complaint, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
@@ -89,7 +89,9 @@ impl Examiner {
     pub fn examine(&self, call: &ToolCall) -> Examination {
         match &call.tool {
             Tool::Unknown(foreign) => self.examined_foreign(call, foreign),
-            Tool::Exec(_) | Tool::Line(_) | Tool::Malformed(_) => self.examined(call).examination,
+            Tool::Exec(_) | Tool::Line(_) | Tool::Code(_) | Tool::Malformed(_) => {
+                self.examined(call).examination
+            }
         }
     }
 
@@ -97,6 +99,9 @@ impl Examiner {
     pub(super) fn examined(&self, call: &ToolCall) -> Examined {
         if let (Tool::Line(line), None) = (&call.tool, &self.policy.settings.only) {
             return self.examined_line(call, &line.text);
+        }
+        if let Tool::Code(code) = &call.tool {
+            return self.examined_code(call, code);
         }
         let (argv, origin, view) = match self.prepare(call) {
             Ok(prepared) => prepared,
@@ -164,12 +169,16 @@ impl Examiner {
                 return Err(complaint::unknown_tool(&foreign.name).into());
             }
             Tool::Malformed(why) => return Err(complaint::unreadable(why).into()),
+            // It has no words of its own.
+            Tool::Code(_) => return Err(complaint::no_text().into()),
         };
         let words = match &call.tool {
             Tool::Line(line) => {
                 split(&line.text).ok_or_else(|| complaint::unparseable(&line.text))?
             }
-            Tool::Exec(_) | Tool::Unknown(_) | Tool::Malformed(_) => raw_words(&call.tool),
+            Tool::Exec(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
+                raw_words(&call.tool)
+            }
         };
         let argv = Argv::parse(words).map_err(|bad| complaint::malformed(&bad))?;
         let view = View::open(&self.root, call.cwd.as_deref())
@@ -186,7 +195,11 @@ impl Examiner {
     ) -> Inspection<'a> {
         let input = match &call.tool {
             Tool::Exec(exec) if !exec.stdin.is_empty() => Input::Given,
-            Tool::Exec(_) | Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Input::Nothing,
+            Tool::Exec(_)
+            | Tool::Line(_)
+            | Tool::Code(_)
+            | Tool::Unknown(_)
+            | Tool::Malformed(_) => Input::Nothing,
         };
         self.inspector().inspect(Word::list(argv.words()), origin, input, view)
     }
@@ -257,7 +270,7 @@ pub(super) fn clear(
 ) -> Result<Cleared, Failure> {
     let stdin = match &call.tool {
         Tool::Exec(exec) => exec.stdin.clone(),
-        Tool::Line(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+        Tool::Line(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
     };
     let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
     let opened = view.cwd().try_clone_to_owned();
@@ -265,12 +278,11 @@ pub(super) fn clear(
     Ok(Cleared {
         call: call.id.clone(),
         argv,
-        stdin,
+        stdin: StandardInput::Piped(stdin),
         program: handle,
         script,
-        cwd,
+        folder: Folder::Opened { handle: cwd, path: view.cwd_path().to_owned() },
         program_path: program.real.clone(),
-        cwd_path: view.cwd_path().to_owned(),
     })
 }
 
@@ -300,7 +312,7 @@ fn raw_words(tool: &Tool) -> Vec<OsString> {
     match tool {
         Tool::Exec(exec) => exec.argv.clone(),
         Tool::Line(line) => split(&line.text).unwrap_or_default(),
-        Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+        Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
     }
 }
 
@@ -314,6 +326,6 @@ fn base_name(path: &OsStr) -> Option<String> {
     Path::new(path).file_name()?.to_str().map(str::to_owned)
 }
 
-fn c_path(path: &OsStr) -> Option<CString> {
+pub(super) fn c_path(path: &OsStr) -> Option<CString> {
     CString::new(path.as_bytes()).ok()
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::call::{Argv, CallId};
 use crate::confine::Confinement;
@@ -88,14 +88,41 @@ pub(crate) struct Prepared {
 pub(crate) struct Cleared {
     pub(crate) call: CallId,
     pub(crate) argv: Argv,
-    pub(crate) stdin: Vec<u8>,
+    pub(crate) stdin: StandardInput,
     pub(crate) program: OwnedFd,
     /// For a script, the path by which its interpreter has to find it.
     pub(crate) script: Option<CString>,
-    pub(crate) cwd: OwnedFd,
-    /// The real paths of the program and of the folder, by which a box shows them.
+    pub(crate) folder: Folder,
+    /// The real path of the program, by which a box shows it.
     pub(crate) program_path: PathBuf,
-    pub(crate) cwd_path: PathBuf,
+}
+
+/// What a program finds on standard input.
+#[derive(Debug)]
+pub(crate) enum StandardInput {
+    /// These bytes, through a pipe; an end at once if there are none.
+    Piped(Vec<u8>),
+    /// These bytes, in a memory file that nobody can change.
+    Sealed(Vec<u8>),
+}
+
+/// Where a program starts.
+#[derive(Debug)]
+pub(crate) enum Folder {
+    /// In this folder; a box shows it by its real path.
+    Opened { handle: OwnedFd, path: PathBuf },
+    /// In its scratch folder, which is made for the run.
+    Scratch,
+}
+
+impl Folder {
+    /// The real path, if it is known before the run.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Opened { path, .. } => Some(path),
+            Self::Scratch => None,
+        }
+    }
 }
 
 impl Permit {

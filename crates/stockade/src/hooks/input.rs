@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Exec, Line, Tool, ToolCall};
+use crate::call::{Code, Exec, Language, Line, Tool, ToolCall};
 
 /// One form in which hooks may see a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,16 @@ pub fn forms(call: &ToolCall) -> Result<Vec<Seen>, Unseen> {
             input.extend(timeout(call.wall));
             Ok(vec![Seen { tool: "Bash", input }])
         }
+        Tool::Code(code) => {
+            let source = std::str::from_utf8(&code.source).map_err(|_bytes| Unseen::NotText)?;
+            let mut input =
+                object([("language", json!(code.language.name())), ("source", json!(source))]);
+            input.extend(timeout(call.wall));
+            let own = Seen { tool: "Code", input };
+            let script = object([("command", json!(source))]);
+            let script = code.language.is_shell().then_some(Seen { tool: "Bash", input: script });
+            Ok(std::iter::once(own).chain(script).collect())
+        }
         Tool::Unknown(_) | Tool::Malformed(_) => Err(Unseen::NoTool),
     }
 }
@@ -76,6 +86,12 @@ pub fn rewritten(call: &ToolCall, input: &Map<String, Value>) -> Result<ToolCall
             let wire: WireLine = fit(input, "Bash")?;
             (Tool::Line(Line { text: wire.command.into() }), wire.timeout)
         }
+        Tool::Code(_) => {
+            let wire: WireCode = fit(input, "Code")?;
+            let language = wire.language.parse::<Language>();
+            let language = language.map_err(|error| Misfit::new("Code", &error.to_string()))?;
+            (Tool::Code(Code { language, source: wire.source.into_bytes() }), wire.timeout)
+        }
         Tool::Unknown(foreign) => return Err(Misfit::new(&foreign.name, "it is no tool of ours")),
         Tool::Malformed(_) => return Err(Misfit::new("malformed", "there was no call")),
     };
@@ -101,6 +117,15 @@ struct WireLine {
     timeout: Option<u64>,
     #[serde(rename = "description")]
     _description: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireCode {
+    language: String,
+    source: String,
+    /// Milliseconds.
+    timeout: Option<u64>,
 }
 
 fn fit<T: DeserializeOwned>(input: &Map<String, Value>, tool: &str) -> Result<T, Misfit> {

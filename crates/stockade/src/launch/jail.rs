@@ -10,7 +10,7 @@ mod root;
 use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use stockade_linux::{
@@ -50,7 +50,10 @@ struct Made {
 /// Does the steps that make the box, in their order.
 fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBoxed> {
     let Prepared { cleared, confinement, .. } = prepared;
-    let (program, cwd) = (c_path(&cleared.program_path)?, c_path(&cleared.cwd_path)?);
+    let (program, cwd) = (
+        c_path(&cleared.program_path)?,
+        c_path(cleared.folder.path().unwrap_or(Path::new(TEMPORARY)))?,
+    );
     let mut jail = Jail::new(&program, &cwd);
     let cover = cover::look(&confinement.files)?;
     // A box that waits covers the files that were there when it was made.
@@ -102,8 +105,9 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         rlimits,
         processes_max: confinement.limits.processes,
         signal_scope: None,
+        scratch: PathBuf::from("/"),
     };
-    let (spec, stdin) = spec(cleared, added);
+    let (spec, stdin) = spec(cleared, added)?;
     let started = Instant::now();
     let running = ready.run(spec, &program, &cwd).map_err(not_started)?;
     Ok(Held {

@@ -22,8 +22,9 @@ pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
         rlimits: rlimits(&confinement)?,
         processes_max: confinement.limits.processes,
         signal_scope: signal_scope(&steps)?,
+        scratch: scratch.path().to_owned(),
     };
-    let (spec, stdin) = spec(cleared, added);
+    let (spec, stdin) = spec(cleared, added)?;
     let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let running = stockade_linux::start(spec).map_err(not_started)?;

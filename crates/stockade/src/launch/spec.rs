@@ -1,14 +1,17 @@
 //! What is started, written down for the keeper: the same for every tier, but for a few things.
 
 use std::ffi::{CString, OsStr};
+use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SealFlags};
 use stockade_linux::{Rlimits, Spec, StartError, Stdin};
 
 use super::remedy;
 use crate::confine::Confinement;
-use crate::gate::Cleared;
+use crate::gate::{Cleared, Folder, StandardInput};
 use crate::guarantee::Guarantee;
 use crate::limits::ByteCount;
 use crate::outcome::{Failure, chain};
@@ -21,22 +24,51 @@ pub(super) struct Added {
     pub(super) rlimits: Rlimits,
     pub(super) processes_max: Option<u32>,
     pub(super) signal_scope: Option<OwnedFd>,
+    /// The scratch folder on this machine; a box has its own, and takes no folder from outside.
+    pub(super) scratch: PathBuf,
 }
 
 /// Everything about one run, and what is written to its standard input.
-pub(super) fn spec(cleared: Cleared, added: Added) -> (Spec, Vec<u8>) {
+pub(super) fn spec(cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>), Failure> {
+    let (stdin, piped) = match cleared.stdin {
+        StandardInput::Piped(bytes) if bytes.is_empty() => (Stdin::Empty, bytes),
+        StandardInput::Piped(bytes) => (Stdin::Piped, bytes),
+        StandardInput::Sealed(bytes) => (Stdin::Given(sealed(&bytes)?), Vec::new()),
+    };
+    let cwd = match cleared.folder {
+        Folder::Opened { handle, .. } => handle,
+        Folder::Scratch => opened(&added.scratch)?,
+    };
     let spec = Spec {
         program: cleared.program,
         script: cleared.script,
         argv: cleared.argv.to_c_strings(),
         env: added.env,
-        cwd: cleared.cwd,
-        stdin: if cleared.stdin.is_empty() { Stdin::Empty } else { Stdin::Piped },
+        cwd,
+        stdin,
         rlimits: added.rlimits,
         processes_max: added.processes_max,
         signal_scope: added.signal_scope,
     };
-    (spec, cleared.stdin)
+    Ok((spec, piped))
+}
+
+/// A memory file with these bytes, which nobody can change from here on.
+fn sealed(bytes: &[u8]) -> Result<OwnedFd, Failure> {
+    let fail = |error: std::io::Error| Failure::new("hand over the source", error.to_string());
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("source", flags).map_err(|errno| fail(errno.into()))?;
+    let mut file = std::fs::File::from(file);
+    file.write_all(bytes).and_then(|()| file.rewind()).map_err(fail)?;
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    rustix::fs::fcntl_add_seals(&file, seals).map_err(|errno| fail(errno.into()))?;
+    Ok(OwnedFd::from(file))
+}
+
+fn opened(folder: &Path) -> Result<OwnedFd, Failure> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, folder, flags, Mode::empty())
+        .map_err(|errno| Failure::new("open the scratch folder", errno.to_string()))
 }
 
 /// The scope that signals cannot leave, if the plan has one.

@@ -22,6 +22,8 @@ pub(super) struct PolicyFile {
     #[serde(default)]
     pub(super) limits: LimitsTable,
     #[serde(default)]
+    pub(super) code: CodeTable,
+    #[serde(default)]
     pub(super) journal: JournalTable,
     #[serde(default)]
     pub(super) rules: RulesTable,
@@ -92,6 +94,14 @@ pub(super) struct LimitsTable {
     pub(super) open_files: Option<Spanned<u64>>,
     pub(super) output: Text,
     pub(super) flood: Text,
+}
+
+/// `[code]`: source for interpreters.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CodeTable {
+    #[serde(default)]
+    pub(super) limits: LimitsTable,
 }
 
 /// `[journal]`: durability.

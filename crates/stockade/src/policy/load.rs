@@ -185,6 +185,7 @@ impl Source {
         }
         self.apply_box(&file.boxed, policy)?;
         policy.limits = self.limits(&file.limits, &policy.limits)?;
+        policy.code_limits = self.limits(&file.code.limits, &policy.code_limits)?;
         let window = match &file.journal.window {
             Some(text) => Some(self.duration(text)?),
             None => None,
@@ -306,6 +307,8 @@ impl Source {
         }
         let asked = self.limits(&file.limits, &policy.limits)?;
         policy.limits = policy.limits.strictest(&asked);
+        let asked = self.limits(&file.code.limits, &policy.code_limits)?;
+        policy.code_limits = policy.code_limits.strictest(&asked);
         let (allowing, refusing) = self
             .rules(&file.rules)?
             .into_iter()

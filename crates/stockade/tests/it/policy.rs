@@ -46,8 +46,19 @@ fn the_default_file_names_every_key() {
         .filter_map(|line| line.trim().strip_prefix("pub(super) ")?.split_once(": "))
         .map(|(key, _)| key)
         .filter(|key| {
-            !["exec", "shell", "boxed", "limits", "journal", "rules", "only", "questions", "hook"]
-                .contains(key)
+            ![
+                "exec",
+                "shell",
+                "boxed",
+                "limits",
+                "journal",
+                "rules",
+                "only",
+                "questions",
+                "hook",
+                "code",
+            ]
+            .contains(key)
         });
     for key in keys {
         assert!(text.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");
@@ -145,7 +156,7 @@ fn a_project_file_tightens() {
     let text = "exec.deny = ['git']\nexec.interpreters = ['julia']\nexec.profile = 'strict'\n\
                 shell.only = ['echo', 'cat']\nbox.require = ['tree_limits:partial']\n\
                 limits.wall = '5s'\nlimits.output = '1MiB'\nlimits.cpu = '3s'\n\
-                limits.memory = 'none'\n";
+                limits.memory = 'none'\ncode.limits.wall = '4s'\ncode.limits.memory = '1TiB'\n";
     let policy = project_file(user, text).unwrap();
     let base = Policy::shipped();
     assert!(policy.settings.deny.contains("git") && policy.settings.deny.contains("rm"));
@@ -156,6 +167,8 @@ fn a_project_file_tightens() {
     assert!(base.required().iter().all(|(guarantee, kept)| required.get(guarantee) >= Some(kept)));
     assert_eq!(required.get(&Guarantee::TreeLimits), Some(&Kept::Partial));
     assert_eq!(policy.limits.wall, Duration::from_secs(5));
+    assert_eq!(policy.code_limits.wall, Duration::from_secs(4));
+    assert_eq!(policy.code_limits.memory, base.code_limits.memory);
     assert_eq!(policy.limits.cpu, Some(Duration::from_secs(3)));
     assert_eq!(
         (policy.limits.output, policy.limits.memory),

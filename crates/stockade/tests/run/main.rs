@@ -9,6 +9,7 @@
 mod abandoned;
 mod absent;
 mod broker;
+mod code;
 mod cost;
 mod disk;
 mod environment;

@@ -46,7 +46,8 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         .map_err(|error| unscratched(&error))?;
     let disk = granted.disk(scratch.path(), &confinement.limits)?;
     let landlock = granted.landlock(scratch.path())?;
-    let (program, cwd) = (c_path(&cleared.program_path)?, c_path(&cleared.cwd_path)?);
+    let (program, cwd) =
+        (c_path(&cleared.program_path)?, c_path(cleared.folder.path().unwrap_or(scratch.path()))?);
     let mut jail = Jail::locks_only(&program, &cwd, landlock);
     jail.filter = Some(filter(confinement.network));
     let mut rlimits = rlimits(&confinement)?;
@@ -60,8 +61,9 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         rlimits,
         processes_max: confinement.limits.processes,
         signal_scope: signal_scope(&steps)?,
+        scratch: scratch.path().to_owned(),
     };
-    let (spec, stdin) = spec(cleared, added);
+    let (spec, stdin) = spec(cleared, added)?;
     let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let mut missing = Vec::new();
