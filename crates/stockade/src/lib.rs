@@ -48,6 +48,7 @@ pub mod policy;
 pub mod output;
 pub mod outcome;
 pub mod hooks;
+pub mod registry;
 pub mod gate;
 pub mod plan;
 pub mod launch;

@@ -20,6 +20,7 @@ pub mod rule;
 mod source;
 mod sources;
 mod spot;
+pub mod tool;
 mod trust;
 pub mod weigh;
 
@@ -41,6 +42,7 @@ pub use replace::replace;
 pub use require::Require;
 pub use rule::Rules;
 pub use sources::{Dialect, Sources};
+pub use tool::PolicyTool;
 pub use trust::{Trust, TrustStore, Trusted};
 
 use crate::confine::{Network, Toolchain};
@@ -83,6 +85,8 @@ pub struct Policy {
     pub rules: Rules,
     /// Commands that are asked before calls run, and told after.
     pub hooks: Vec<Hook>,
+    /// Tools besides those that are shipped.
+    pub tools: Vec<PolicyTool>,
     /// Where a denied name comes from, for those that are not shipped.
     pub sources: BTreeMap<String, String>,
     /// What settings of coding agents say besides.
@@ -177,6 +181,7 @@ impl Policy {
             durability: Durability::default(),
             rules: Rules::default(),
             hooks: Vec::new(),
+            tools: Vec::new(),
             sources: BTreeMap::new(),
             agent: Agent::default(),
             remarks: Vec::new(),

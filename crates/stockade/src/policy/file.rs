@@ -1,10 +1,13 @@
 //! A policy file as a person writes it: every key optional, unknown keys refused.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::entry::Entry;
 use super::hook::HookTable;
+use super::tool::ToolTable;
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
@@ -29,6 +32,8 @@ pub(super) struct PolicyFile {
     pub(super) rules: RulesTable,
     #[serde(default)]
     pub(super) hook: Vec<Spanned<HookTable>>,
+    #[serde(default)]
+    pub(super) tool: BTreeMap<String, Spanned<ToolTable>>,
 }
 
 /// `[questions]`: how people are asked.

@@ -197,6 +197,8 @@ impl Source {
         };
         policy.rules = policy.rules.and(self.rules(&file.rules)?);
         policy.hooks.extend(self.hooks(&file.hook)?);
+        let tools = self.tools(&file.tool, &policy.tools)?;
+        policy.tools.extend(tools);
         Ok(())
     }
 
@@ -337,6 +339,7 @@ impl Source {
             ("exec.data", list(&file.exec.data)),
             // It would run what the project names, outside of any box.
             ("hook", file.hook.first().map(Spanned::span)),
+            ("tool", file.tool.values().next().map(Spanned::span)),
             ("box.tier", file.boxed.tier.as_ref().map(Spanned::span)),
             ("box.env", list(&file.boxed.env)),
             ("box.write", list(&file.boxed.write)),

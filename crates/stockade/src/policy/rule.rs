@@ -54,6 +54,7 @@ pub use literal::{Denied, Effect};
 pub use rules::{Match, Note, Part, Rules};
 pub use shadow::Shadow;
 pub use tool::Touch;
+pub(super) use tool::is_known_tool;
 
 use super::Decision;
 use text::{Content, Meaning};

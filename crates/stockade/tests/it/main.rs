@@ -23,4 +23,5 @@ mod shell_quiet;
 mod shell_parse;
 mod sources;
 mod tidy;
+mod tools;
 mod written;

@@ -38,6 +38,21 @@ fn the_default_file_is_the_shipped_policy() {
     assert_eq!(Policy { sources: Policy::shipped().sources, ..loaded }, Policy::shipped());
 }
 
+/// Tables of a policy file, whose keys are named and not they themselves.
+const TABLES: [&str; 11] = [
+    "exec",
+    "shell",
+    "boxed",
+    "limits",
+    "journal",
+    "rules",
+    "only",
+    "questions",
+    "hook",
+    "code",
+    "tool",
+];
+
 #[test]
 fn the_default_file_names_every_key() {
     let text = shipped("default.toml");
@@ -45,21 +60,7 @@ fn the_default_file_names_every_key() {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("pub(super) ")?.split_once(": "))
         .map(|(key, _)| key)
-        .filter(|key| {
-            ![
-                "exec",
-                "shell",
-                "boxed",
-                "limits",
-                "journal",
-                "rules",
-                "only",
-                "questions",
-                "hook",
-                "code",
-            ]
-            .contains(key)
-        });
+        .filter(|key| !TABLES.contains(key));
     for key in keys {
         assert!(text.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");
     }

@@ -142,6 +142,11 @@ pub(super) fn is_known(canonical: &str) -> bool {
     KNOWN.contains(&canonical)
 }
 
+/// Whether this name, or what it stands for, is a tool of an agent or of Stockade.
+pub(in crate::policy) fn is_known_tool(name: &str) -> bool {
+    is_known(canonical(name))
+}
+
 /// The tool that a name was probably meant to be: one that is at most two letters away.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
