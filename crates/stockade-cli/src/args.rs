@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Call(Calls),
     /// Decide and explain, and run nothing (exit 0 allow, 3 ask, 126 deny)
     Check(Check),
+    /// Show the tools that can be called
+    Tools(Tools),
     /// Show, add, remove and test rules
     Rules(Rules),
     /// Trust a file of the project, so that it may loosen the policy
@@ -275,6 +277,41 @@ pub(crate) struct CheckCall {
     /// A file with one call in JSON, or - for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tools {
+    #[command(subcommand)]
+    pub(crate) what: ToolsWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsWhat {
+    /// All tools: ours, the shipped ones, and those of the policy
+    List(ToolsList),
+    /// One tool, with the schema of its input
+    Describe(ToolsDescribe),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ToolsList {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// Print one JSON object, in the shape of MCP's `tools/list`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ToolsDescribe {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// Print one JSON object, in the shape of a tool of MCP
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The tool
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
 }
 
 #[derive(Debug, clap::Args)]

@@ -22,6 +22,7 @@ mod render;
 mod rules;
 mod run;
 mod setup;
+mod tools;
 mod trust;
 mod wire;
 
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Code(code) => code::code(&code),
         Command::Call(calls) => call::calls(&calls),
         Command::Check(check) => check::check(&check),
+        Command::Tools(tools) => tools::tools(&tools),
         Command::Rules(rules) => rules::rules(&rules),
         Command::Trust(trust) => trust::trust(&trust),
         Command::Demo(demo) => demo::demo(&demo),

@@ -3,6 +3,7 @@
 mod argv;
 mod code;
 mod id;
+mod nearest;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use argv::{Argv, BadArgv};
 pub use code::{Code, Language, UnknownLanguage};
 pub use id::CallId;
+pub use nearest::nearest;
 
 /// One call of one tool, as it came in. Only the gate can turn it into something that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,12 +5,14 @@ pub mod answer;
 mod builder;
 pub mod calc;
 mod inline;
+mod typed;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 pub use builder::ToolBuilder;
 pub use inline::{Closure, Endured, endure};
+pub use typed::{Typed, typed};
 
 use crate::policy::tool::{Declaration, PolicyTool, Runs};
 

@@ -149,29 +149,5 @@ pub(in crate::policy) fn is_known_tool(name: &str) -> bool {
 
 /// The tool that a name was probably meant to be: one that is at most two letters away.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let lower = name.to_lowercase();
-    KNOWN
-        .iter()
-        .map(|known| (distance(&known.to_lowercase(), &lower), *known))
-        .filter(|(distance, known)| *distance <= 2 && *distance < known.len())
-        .min()
-        .map(|(_, known)| known)
-}
-
-/// How many letters have to be put in, taken out or changed.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (number, letter) in one.chars().enumerate() {
-        let mut before = number;
-        let mut left = number.saturating_add(1);
-        let mut next = vec![left];
-        for (place, wanted) in row.iter().skip(1).zip(other.chars()) {
-            let change = before.saturating_add(usize::from(letter != wanted));
-            left = change.min(place.saturating_add(1)).min(left.saturating_add(1));
-            next.push(left);
-            before = *place;
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
+    crate::call::nearest(name, KNOWN)
 }

@@ -1,0 +1,177 @@
+//! `stockade tools`: what can be called, for people and in the shape of MCP.
+
+use serde::Serialize;
+use serde_json::Value;
+use stockade::Policy;
+use stockade::call::nearest;
+use stockade::policy::tool::{Declaration, Risk};
+use stockade::registry::{Registry, Typed, typed};
+
+use crate::args::{Tools, ToolsWhat};
+use crate::exit_code::Status;
+use crate::render::{FAINT, inert};
+use crate::{Answer, render, setup};
+
+/// Lists tools, or describes one.
+pub(crate) fn tools(tools: &Tools) -> Answer {
+    match &tools.what {
+        ToolsWhat::List(list) => {
+            let all = all(&setup::sources(&list.sources).load()?);
+            if list.json {
+                let tools: Vec<Wire<'_>> = all.iter().map(Wire::of).collect();
+                render::say_json(&Listed { tools })?;
+            } else {
+                all.iter().try_for_each(print_line)?;
+            }
+        }
+        ToolsWhat::Describe(one) => {
+            let all = all(&setup::sources(&one.sources).load()?);
+            let tool = all.iter().find(|tool| tool.name == one.name);
+            let tool = tool.ok_or_else(|| missing(&one.name, &all))?;
+            if one.json {
+                render::say_json(&Wire::of(tool))?;
+            } else {
+                print_whole(tool)?;
+            }
+        }
+    }
+    Ok(Status::Ok)
+}
+
+/// A tool as it is shown.
+struct Shown {
+    name: String,
+    description: String,
+    input: Value,
+    risks: Vec<String>,
+    /// Where it runs; ours run where the policy says.
+    tier: String,
+    idempotent: bool,
+    limits: Option<String>,
+    source: String,
+}
+
+fn all(policy: &Policy) -> Vec<Shown> {
+    let ours = typed().into_iter().map(|tool| of_ours(tool, policy));
+    let registry = Registry::of(&policy.tools);
+    let registered = registry.all().into_iter().map(|tool| of_registry(&tool.declaration));
+    ours.chain(registered.collect::<Vec<_>>()).collect()
+}
+
+fn of_ours(tool: Typed, policy: &Policy) -> Shown {
+    let Typed { name, description, input, risk } = tool;
+    let runs = risk.iter().any(|risk| risk == Risk::Executes.name());
+    let tier = if runs { policy.tier.to_string() } else { "inline".to_owned() };
+    let idempotent = risk.iter().all(|risk| risk == Risk::Reads.name());
+    let source = "shipped".to_owned();
+    Shown { name, description, input, risks: risk, tier, idempotent, limits: None, source }
+}
+
+fn of_registry(tool: &Declaration) -> Shown {
+    let limits = &tool.limits;
+    let memory = limits.memory.map(|most| format!(", {most}"));
+    let limits = format!("{:?}{}", limits.wall, memory.unwrap_or_default());
+    Shown {
+        name: tool.name.to_string(),
+        description: tool.description.clone(),
+        input: tool.input.written().clone(),
+        risks: tool.risks.iter().map(|risk| risk.name().to_owned()).collect(),
+        tier: tool.tier.to_string(),
+        idempotent: tool.attempts.is_idempotent(),
+        limits: Some(limits),
+        source: tool.source.clone().unwrap_or_else(|| "shipped".to_owned()),
+    }
+}
+
+fn missing(name: &str, all: &[Shown]) -> String {
+    let names: Vec<&str> = all.iter().map(|tool| tool.name.as_str()).collect();
+    match nearest(name, names.iter().copied()) {
+        Some(meant) => format!("find the tool {name:?}: did you mean {meant:?}?"),
+        None => format!("find the tool {name:?}: there are {}", names.join(", ")),
+    }
+}
+
+fn print_line(tool: &Shown) -> Result<(), render::Unsaid> {
+    let first = tool.description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let (name, first) = (inert(&tool.name), inert(first));
+    render::say(&format!("{name:<20} {FAINT}{:<10}{FAINT:#} {first}", tool.tier))
+}
+
+fn print_whole(tool: &Shown) -> Result<(), Box<dyn std::error::Error>> {
+    let risks = if tool.risks.is_empty() { "none".to_owned() } else { tool.risks.join(", ") };
+    render::say(&inert(&tool.name))?;
+    for line in tool.description.lines() {
+        render::say(&format!("  {}", inert(line)))?;
+    }
+    render::say(&format!("  {FAINT}tier:{FAINT:#}       {}", tool.tier))?;
+    render::say(&format!("  {FAINT}risk:{FAINT:#}       {risks}"))?;
+    if let Some(limits) = &tool.limits {
+        render::say(&format!("  {FAINT}limits:{FAINT:#}     {limits}"))?;
+    }
+    let again = if tool.idempotent { "yes" } else { "no" };
+    render::say(&format!("  {FAINT}idempotent:{FAINT:#} {again}"))?;
+    render::say(&format!("  {FAINT}from:{FAINT:#}       {}", inert(&tool.source)))?;
+    render::say(&format!("  {FAINT}input:{FAINT:#}"))?;
+    for line in serde_json::to_string_pretty(&tool.input)?.lines() {
+        render::say(&format!("    {}", inert(line)))?;
+    }
+    Ok(())
+}
+
+/// The answer to `tools/list`.
+#[derive(Serialize)]
+struct Listed<'a> {
+    tools: Vec<Wire<'a>>,
+}
+
+/// A tool of MCP.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    annotations: Annotations,
+    #[serde(rename = "_meta")]
+    meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "these are the hints that MCP has")]
+struct Annotations {
+    read_only_hint: bool,
+    destructive_hint: bool,
+    idempotent_hint: bool,
+    open_world_hint: bool,
+}
+
+/// What MCP has no place for.
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "stockade/tier")]
+    tier: &'a str,
+    #[serde(rename = "stockade/risk")]
+    risk: &'a [String],
+    #[serde(rename = "stockade/source")]
+    source: &'a str,
+}
+
+impl<'a> Wire<'a> {
+    fn of(tool: &'a Shown) -> Self {
+        let has = |risk: Risk| tool.risks.iter().any(|one| one == risk.name());
+        let changes = has(Risk::Writes) || has(Risk::Executes);
+        Self {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: &tool.input,
+            annotations: Annotations {
+                read_only_hint: !changes && !has(Risk::Network),
+                destructive_hint: changes,
+                idempotent_hint: tool.idempotent,
+                open_world_hint: has(Risk::Network),
+            },
+            meta: Meta { tier: &tool.tier, risk: &tool.risks, source: &tool.source },
+        }
+    }
+}
