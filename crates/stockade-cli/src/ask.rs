@@ -16,6 +16,9 @@ use stockade::shell::hidden::shown;
 use crate::render::{BAD, FAINT, inert};
 use crate::{explain, explained, policy_file};
 
+/// Lines of a file that a person is shown of each side of a change.
+const LINES_SHOWN_MAX: usize = 60;
+
 /// The terminal of this process.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -138,6 +141,28 @@ impl Offered {
     }
 }
 
+/// What a file tool would do: the path, what goes and what comes.
+fn file_change(prompt: &Prompt) -> Option<Vec<String>> {
+    let mut words = prompt.words.iter().map(|word| word.to_string_lossy());
+    let tool = words.next()?;
+    let marks: &[&str] = match tool.as_ref() {
+        "Write" => &["", "+ "],
+        "Edit" => &["", "- ", "+ "],
+        "Read" | "Glob" | "Grep" => &["", ""],
+        _ => return None,
+    };
+    let mut out = Vec::new();
+    for (mark, word) in marks.iter().zip(words) {
+        let lines = word.lines().take(LINES_SHOWN_MAX);
+        out.extend(lines.map(|line| format!("{mark}{}", inert(line))));
+        let left = word.lines().count().saturating_sub(LINES_SHOWN_MAX);
+        if left > 0 {
+            out.push(format!("{FAINT}{mark}{left} lines more{FAINT:#}"));
+        }
+    }
+    Some(out)
+}
+
 /// All that a person needs to decide by.
 fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
     let is_line = prompt.tool == "Bash";
@@ -150,8 +175,13 @@ fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
     if is_line {
         out.extend(shown(&line).replace('\t', "\\u{9}").lines().map(|one| format!("  {one}")));
     }
-    out.push(format!("{FAINT}which runs{FAINT:#}"));
-    out.extend(explain::render(&explanation).lines().map(|one| format!("  {one}")));
+    match file_change(prompt) {
+        Some(change) => out.extend(change.into_iter().map(|one| format!("  {one}"))),
+        None => {
+            out.push(format!("{FAINT}which runs{FAINT:#}"));
+            out.extend(explain::render(&explanation).lines().map(|one| format!("  {one}")));
+        }
+    }
     out.push(format!("{FAINT}y{FAINT:#}  yes, this once"));
     let list =
         |rules: &[String]| rules.iter().map(|rule| inert(rule)).collect::<Vec<_>>().join(", ");

@@ -12,7 +12,7 @@ use stockade::inspect::{Found, Input, View};
 use stockade::knowledge::EffectKind;
 use stockade::launch::probe;
 use stockade::outcome::Failure;
-use stockade::plan::{Otherwise, describe, otherwise};
+use stockade::plan::{Otherwise, describe, describe_files, otherwise};
 use stockade::policy::{By, Decision};
 use stockade::tier::Description;
 
@@ -70,7 +70,7 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     let examination = examiner.examine(&call);
     // Nothing of ours runs a tool that is not ours, so there is nothing to plan.
     let is_ours = !matches!(call.tool, Tool::Unknown(_));
-    let plan = (depth == Depth::Plan && is_ours).then(|| plan_for(&examiner, &examination));
+    let plan = (depth == Depth::Plan && is_ours).then(|| plan_for(&call, &examiner, &examination));
     let rules = (depth == Depth::Plan).then(|| Told::new(&examiner, &call, &examination));
     let hooks = examiner.hooks_for(&call);
     if common.json {
@@ -111,7 +111,10 @@ struct Planned {
     otherwise: Option<Otherwise>,
 }
 
-fn plan_for(examiner: &Examiner, examination: &Examination) -> Planned {
+fn plan_for(call: &ToolCall, examiner: &Examiner, examination: &Examination) -> Planned {
+    if matches!(call.tool, Tool::File(_)) {
+        return Planned { first: describe_files(&examination.confinement), otherwise: None };
+    }
     let (tier, confinement, machine) = (examiner.policy().tier, &examination.confinement, probe());
     Planned {
         first: describe(tier, confinement, machine),
@@ -124,7 +127,7 @@ fn line_of<'c>(call: &'c ToolCall, examiner: &Examiner) -> Option<&'c str> {
     match &call.tool {
         Tool::Line(line) if examiner.policy().settings.only.is_none() => line.text.to_str(),
         Tool::Code(code) if code.language.is_shell() => std::str::from_utf8(&code.source).ok(),
-        Tool::Line(_) | Tool::Exec(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
+        Tool::Line(_) | Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
             None
         }
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use stockade::ToolCall;
-use stockade::call::{CallId, Code, Exec, Foreign, Line, Tool, UnknownLanguage};
+use stockade::call::file::BadInput;
+use stockade::call::{CallId, Code, Exec, FileCall, Foreign, Line, Tool, UnknownLanguage};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +70,10 @@ pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
         _ => {
             let input =
                 if wire.input.is_null() { serde_json::Map::new() } else { input(wire.input)? };
-            (Tool::Unknown(Foreign { name: wire.tool, input }), None)
+            match FileCall::parse(&wire.tool, &input) {
+                Some(file) => (Tool::File(file.map_err(WireError::BadFileInput)?), None),
+                None => (Tool::Unknown(Foreign { name: wire.tool, input }), None),
+            }
         }
     };
     let mut call = ToolCall::of(tool);
@@ -94,6 +98,8 @@ pub(crate) enum WireError {
     BadInput(serde_json::Error),
     #[error("the input does not fit the tool: {0}")]
     BadLanguage(UnknownLanguage),
+    #[error("the input does not fit the tool: {0}")]
+    BadFileInput(BadInput),
     #[error("the id is not 1 to 64 letters, digits, or -_.:")]
     BadId,
 }

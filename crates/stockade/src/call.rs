@@ -2,6 +2,7 @@
 
 mod argv;
 mod code;
+pub mod file;
 mod id;
 mod nearest;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub use argv::{Argv, BadArgv};
 pub use code::{Code, Language, UnknownLanguage};
+pub use file::FileCall;
 pub use id::CallId;
 pub use nearest::nearest;
 
@@ -48,6 +50,35 @@ impl ToolCall {
         Self::of(Tool::Code(Code { language, source: source.into() }))
     }
 
+    /// A call that reads a file.
+    pub fn read(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self::of(Tool::File(FileCall::Read(file::Read { path, offset: None, limit: None })))
+    }
+
+    /// A call that makes a file, or replaces all that is in it.
+    pub fn write(path: impl Into<PathBuf>, content: impl Into<String>) -> Self {
+        let (path, content) = (path.into(), content.into());
+        Self::of(Tool::File(FileCall::Write(file::Write { path, content })))
+    }
+
+    /// A call that replaces a text which is in a file once.
+    pub fn edit(path: impl Into<PathBuf>, old: impl Into<String>, new: impl Into<String>) -> Self {
+        let (path, old, new) = (path.into(), old.into(), new.into());
+        let occurrence = file::Occurrence::Once;
+        Self::of(Tool::File(FileCall::Edit(file::Edit { path, old, new, occurrence })))
+    }
+
+    /// A call that finds files by their names.
+    pub fn glob(pattern: impl Into<String>) -> Self {
+        Self::of(Tool::File(FileCall::Glob(file::Glob { pattern: pattern.into(), path: None })))
+    }
+
+    /// A call that finds files by what is in them.
+    pub fn grep(pattern: impl Into<String>) -> Self {
+        Self::of(Tool::File(FileCall::Grep(file::Grep::new(pattern))))
+    }
+
     /// A call of any tool, with an id of its own.
     pub fn of(tool: Tool) -> Self {
         Self { id: CallId::new(), tool, cwd: None, wall: None }
@@ -80,6 +111,8 @@ pub enum Tool {
     Line(Line),
     /// Source for an interpreter, in a scratch folder.
     Code(Code),
+    /// A file that Stockade itself reads, writes or looks for.
+    File(FileCall),
     /// A tool that this Stockade cannot run: rules decide about it, and running it is refused.
     Unknown(Foreign),
     /// Something that was sent as a call and cannot be read as one, with the reason.
@@ -93,6 +126,7 @@ impl Tool {
             Self::Exec(_) => "Exec",
             Self::Line(_) => "Bash",
             Self::Code(_) => "Code",
+            Self::File(file) => file.name(),
             Self::Unknown(foreign) => &foreign.name,
             Self::Malformed(_) => "malformed",
         }

@@ -40,6 +40,35 @@ pub struct Files {
     pub hide: Vec<PathBuf>,
     /// Paths beneath these that cannot be written, renamed or removed.
     pub protect: Vec<PathBuf>,
+    /// Which changes to what can be written are told.
+    pub watched: Watched,
+}
+
+/// Which of the files that a program changes are listed in the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Watched {
+    /// None.
+    Nothing,
+    /// Those from which code runs later, where they are at the top of a folder.
+    Risky,
+    /// All, which costs a walk through the folders after each run.
+    All,
+}
+
+impl Watched {
+    /// The name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Risky => "risky",
+            Self::All => "all",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Nothing, Self::Risky, Self::All].into_iter().find(|one| one.name() == name)
+    }
 }
 
 /// The network of a run.

@@ -6,6 +6,7 @@ mod code;
 mod complaint;
 mod examine;
 mod facts;
+mod file;
 mod foreign;
 mod granted;
 mod hooked;
@@ -13,6 +14,7 @@ mod line;
 mod permit;
 mod question;
 mod ruled;
+mod sight;
 mod toolchain;
 mod verdict;
 
@@ -24,12 +26,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use approval::{Answer, Approver, Settled};
 use examine::Examined;
 pub use examine::{Examination, Examiner};
+pub(crate) use file::FileWork;
 use granted::Granted;
 use hooked::Hooked;
 pub(crate) use hooked::permission_mode;
 pub use hooked::{Rewritten, Said};
 pub use permit::Permit;
-pub(crate) use permit::{Cleared, Folder, Prepared, StandardInput};
+pub(crate) use permit::{Cleared, Folder, Prepared, StandardInput, Work};
 pub use question::{Offer, Prompt, Question};
 use ruled::Doubt;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -122,9 +125,10 @@ impl Gate {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
         };
-        let tier = self.examiner.policy().tier;
+        let tier = |work: &Work| work.tier(self.examiner.policy().tier);
         match (ruling.decision, cleared, question) {
             (Decision::Allow, Ok(cleared), _) => {
+                let tier = tier(&cleared);
                 let permit = Permit::new(cleared, examination.confinement, tier, entry, ruling);
                 Verdict::Allowed(Box::new(permit.with_spared(examination.spared)))
             }
@@ -134,10 +138,11 @@ impl Gate {
                     call: call.id.clone(),
                     tool: call.tool.name().to_owned(),
                     words: shown_words(call, &words),
-                    cwd: cleared.folder.path().unwrap_or(self.examiner.root().path()).to_owned(),
+                    cwd: cleared.cwd_path().unwrap_or(self.examiner.root().path()).to_owned(),
                     examination,
                     offer: self.offer(&doubt),
                 };
+                let tier = tier(&cleared);
                 let permit = Permit::new(cleared, confinement, tier, entry, ruling);
                 Verdict::Ask(Box::new(Question::new(prompt, Box::new(permit), doubt)))
             }
@@ -234,7 +239,7 @@ impl Gate {
 fn shown_words(call: &ToolCall, words: &[OsString]) -> Vec<OsString> {
     match &call.tool {
         Tool::Line(line) => vec![line.text.clone()],
-        Tool::Exec(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => words.to_vec(),
+        Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => words.to_vec(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod absent;
 mod disk;
 mod doctor;
+mod files;
 mod held;
 mod hook;
 mod jail;
@@ -20,6 +21,8 @@ pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 pub use stockade_linux::{Origin, Warmth, Yard};
 
+use crate::confine::Files;
+use crate::files::survey::Before;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::{Plan, not_in_this_version};
 use crate::tier::Tier;
@@ -41,6 +44,12 @@ use crate::tier::Tier;
 /// }
 /// ```
 pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
+    let plan = match plan.sorted() {
+        Ok(plan) => plan,
+        Err(files) => return files::start(files).map(|told| Running(Kind::Done(Box::new(told)))),
+    };
+    let Files { root, write, watched, .. } = &plan.confinement().files;
+    let before = Before::look(root, write, *watched);
     let held = match plan.tier() {
         Tier::Jail => jail::start(plan, yard),
         Tier::Process => process::start(plan),
@@ -49,17 +58,34 @@ pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
             Err(not_in_this_version(tier))
         }
     };
-    held.map(Running)
+    held.map(|held| Running(Kind::Held(Box::new(held), before)))
 }
 
 /// A call that is running. Dropping it ends the whole tree.
 #[derive(Debug)]
 #[must_use = "a run that nobody waits for is ended"]
-pub struct Running(held::Held);
+pub struct Running(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// A program, and how its folders were before.
+    Held(Box<held::Held>, Option<Before>),
+    /// Files were read or written already.
+    Done(Box<Outcome>),
+}
 
 impl Running {
     /// Waits for the end, keeps to the limits, and removes every trace.
     pub fn wait(self) -> Outcome {
-        self.0.wait()
+        match self.0 {
+            Kind::Held(held, before) => {
+                let mut outcome = held.wait();
+                outcome.changes = before.map(Before::compare);
+                let unseen = outcome.changes.as_ref().and_then(|changes| changes.unseen.clone());
+                outcome.notes.extend(unseen);
+                outcome
+            }
+            Kind::Done(outcome) => *outcome,
+        }
     }
 }

@@ -46,6 +46,7 @@ pub mod tier;
 pub mod journal;
 pub mod policy;
 pub mod output;
+pub mod files;
 pub mod outcome;
 pub mod hooks;
 pub mod registry;

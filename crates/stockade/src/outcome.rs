@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::files::Changes;
 use crate::guarantee::Enforced;
 use crate::limits::LimitHit;
 use crate::output::Captured;
@@ -26,6 +27,8 @@ pub struct Outcome {
     pub tier: Tier,
     /// What kept each guarantee.
     pub enforcement: Vec<Enforced>,
+    /// What it changed, where that was looked at.
+    pub changes: Option<Changes>,
     /// What went wrong around the run without touching it.
     pub notes: Vec<String>,
 }

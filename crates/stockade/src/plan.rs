@@ -3,10 +3,10 @@
 use std::fmt;
 
 use crate::confine::Confinement;
-use crate::gate::{Permit, Prepared};
+use crate::gate::{FileWork, Permit, Prepared, Work};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::outcome::Failure;
-use crate::tier::{Description, Machine, Tier, jail};
+use crate::tier::{Description, Machine, Tier, inline, jail};
 
 /// What will be done, before anything is done. Only a permit makes one, and it is used up:
 ///
@@ -37,10 +37,27 @@ use crate::tier::{Description, Machine, Tier, jail};
 /// ```
 #[derive(Debug)]
 #[must_use = "a plan that is not started runs nothing"]
-pub struct Plan {
+pub struct Plan(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Program(ProgramPlan),
+    Files(FilesPlan),
+}
+
+/// A plan to run a program.
+#[derive(Debug)]
+pub(crate) struct ProgramPlan {
     prepared: Prepared,
     description: Description,
     otherwise: Option<Otherwise>,
+}
+
+/// A plan to read or write files without any program.
+#[derive(Debug)]
+pub(crate) struct FilesPlan {
+    prepared: Prepared<FileWork>,
+    description: Description,
 }
 
 /// What a tier does on a machine that refuses user namespaces: the same policy by other means, or
@@ -50,15 +67,49 @@ pub type Otherwise = Result<Description, Failure>;
 impl Plan {
     /// Plans the run that a permit allows, or says which promise cannot be kept here.
     pub fn new(permit: Permit, machine: Machine) -> Result<Self, Failure> {
-        let prepared = permit.spend();
-        let description = describe(prepared.tier, &prepared.confinement, machine)?;
-        let otherwise = otherwise(prepared.tier, &prepared.confinement, machine);
-        Ok(Self { prepared, description, otherwise })
+        let Prepared { cleared, confinement, tier, entry, ruling } = permit.spend();
+        Ok(Self(match cleared {
+            Work::Program(cleared) => {
+                let description = describe(tier, &confinement, machine)?;
+                let otherwise = otherwise(tier, &confinement, machine);
+                let cleared = *cleared;
+                let prepared = Prepared { cleared, confinement, tier, entry, ruling };
+                Kind::Program(ProgramPlan { prepared, description, otherwise })
+            }
+            Work::Files(cleared) => {
+                let description = describe_files(&confinement)?;
+                let cleared = *cleared;
+                let prepared = Prepared { cleared, confinement, tier, entry, ruling };
+                Kind::Files(FilesPlan { prepared, description })
+            }
+        }))
     }
 
     /// The tier in which it will run.
     pub fn tier(&self) -> Tier {
+        match &self.0 {
+            Kind::Program(plan) => plan.tier(),
+            Kind::Files(plan) => plan.prepared.tier,
+        }
+    }
+
+    /// What it is a plan for.
+    pub(crate) fn sorted(self) -> Result<ProgramPlan, FilesPlan> {
+        match self.0 {
+            Kind::Program(plan) => Ok(plan),
+            Kind::Files(plan) => Err(plan),
+        }
+    }
+}
+
+impl ProgramPlan {
+    pub(crate) fn tier(&self) -> Tier {
         self.prepared.tier
+    }
+
+    /// What the run may touch.
+    pub(crate) fn confinement(&self) -> &Confinement {
+        &self.prepared.confinement
     }
 
     pub(crate) fn into_parts(self) -> (Prepared, Description, Option<Otherwise>) {
@@ -66,11 +117,21 @@ impl Plan {
     }
 }
 
+impl FilesPlan {
+    pub(crate) fn into_parts(self) -> (Prepared<FileWork>, Description) {
+        (self.prepared, self.description)
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tier {}", self.tier())?;
-        self.description.fmt(f)?;
-        match &self.otherwise {
+        let (description, otherwise) = match &self.0 {
+            Kind::Program(plan) => (&plan.description, &plan.otherwise),
+            Kind::Files(plan) => (&plan.description, &None),
+        };
+        description.fmt(f)?;
+        match otherwise {
             None => Ok(()),
             Some(Ok(description)) => {
                 writeln!(f, "where user namespaces are refused")?;
@@ -101,6 +162,12 @@ pub fn describe(
     let described = tier.describe(confinement, machine);
     let description = described.ok_or_else(|| not_in_this_version(tier))?;
     keeping(tier, description, confinement, "")
+}
+
+/// What Stockade itself would do with files under this confinement, if that keeps all that is
+/// required.
+pub fn describe_files(confinement: &Confinement) -> Result<Description, Failure> {
+    keeping(Tier::Inline, inline::describe(confinement), confinement, "")
 }
 
 /// What a tier would do where user namespaces are refused, if it has a form for that.

@@ -45,7 +45,7 @@ pub use sources::{Dialect, Sources};
 pub use tool::PolicyTool;
 pub use trust::{Trust, TrustStore, Trusted};
 
-use crate::confine::{Network, Toolchain};
+use crate::confine::{Network, Toolchain, Watched};
 use crate::guarantee::{Guarantee, Kept};
 use crate::inspect::{Axis, Finding, Settings, Weight};
 use crate::journal::Durability;
@@ -117,6 +117,8 @@ pub struct FilesPolicy {
     pub hide: Vec<PathBuf>,
     /// Paths that cannot be written, renamed or removed.
     pub protect: Vec<PathBuf>,
+    /// Which changes are told.
+    pub watched: Watched,
 }
 
 /// What makes code run outside of a box later, if it is changed inside.
@@ -148,6 +150,7 @@ impl Default for FilesPolicy {
             toolchains: BTreeSet::new(),
             hide: Vec::new(),
             protect: PROTECT.iter().map(PathBuf::from).collect(),
+            watched: Watched::Risky,
         }
     }
 }

@@ -8,6 +8,7 @@ use data_encoding::BASE64;
 use serde::{Serialize, Serializer};
 
 use crate::call::{CallId, Tool, ToolCall};
+use crate::files::Change;
 use crate::gate::{Refusal, Said, Settled};
 use crate::guarantee::Enforced;
 use crate::hooks::Spoken;
@@ -186,6 +187,11 @@ impl From<ToolCall> for Asked {
             Tool::Exec(exec) => exec.argv,
             Tool::Line(line) => vec![line.text],
             Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+            Tool::File(file) => {
+                let path = file.path().map(|path| path.as_os_str().to_owned());
+                file.pattern().map(OsString::from).into_iter().chain(path).collect()
+            }
+            Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
         };
         Self { id: call.id, tool, argv }
     }
@@ -225,7 +231,7 @@ struct Wire<'a> {
     usage: Option<WireUsage>,
     enforcement: &'a [Enforced],
     denials: [(); 0],
-    changes: Option<()>,
+    changes: Option<&'a [Change]>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
@@ -307,7 +313,9 @@ impl Serialize for Report {
             }),
             enforcement: outcome.map_or(&[], |outcome| &outcome.enforcement),
             denials: [],
-            changes: None,
+            changes: outcome
+                .and_then(|outcome| outcome.changes.as_ref())
+                .map(|changes| changes.files.as_slice()),
             notes: outcome.map_or(&[], |outcome| &outcome.notes),
             context: &self.said.context,
             messages: &self.said.messages,

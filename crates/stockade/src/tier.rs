@@ -1,5 +1,6 @@
 //! How strong the box is. Each tier describes what it keeps and by which steps; it does nothing.
 
+pub mod inline;
 pub mod jail;
 pub mod locks;
 pub mod process;
@@ -182,6 +183,8 @@ pub enum Step {
     DropCapabilitiesToLook,
     /// Close every descriptor but the standard three.
     CloseDescriptors,
+    /// Read and write by handles beneath the root, here.
+    ByHandle,
     /// Run the program by its handle.
     Exec,
     /// Kill everything after this many seconds.
@@ -237,6 +240,9 @@ impl fmt::Display for Step {
                 f.write_str("drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that")
             }
             Self::CloseDescriptors => f.write_str("close every descriptor but the standard three"),
+            Self::ByHandle => {
+                f.write_str("read and write by handles beneath the root, without a program")
+            }
             Self::Exec => f.write_str("run the program by its handle"),
             Self::Deadline(seconds) => write!(f, "kill the whole tree after {seconds:?}"),
             Self::Capture(most) => write!(f, "keep at most {most} bytes of each output stream"),

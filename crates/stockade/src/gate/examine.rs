@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::ruled::{Doubt, Ruled};
-use super::{Cleared, Folder, StandardInput, act, complaint, toolchain};
+use super::{Cleared, Folder, StandardInput, Work, act, complaint, file, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
@@ -39,7 +39,7 @@ pub struct Examination {
 pub(super) struct Examined {
     pub(super) examination: Examination,
     /// What would run, or why it cannot: a failure where it is not a refusal.
-    pub(super) cleared: Result<Cleared, Option<Failure>>,
+    pub(super) cleared: Result<Work, Option<Failure>>,
     pub(super) words: Vec<OsString>,
     /// The commands that the journal shows: the call itself, or those of a line.
     pub(super) shown: Vec<Vec<OsString>>,
@@ -89,7 +89,7 @@ impl Examiner {
     pub fn examine(&self, call: &ToolCall) -> Examination {
         match &call.tool {
             Tool::Unknown(foreign) => self.examined_foreign(call, foreign),
-            Tool::Exec(_) | Tool::Line(_) | Tool::Code(_) | Tool::Malformed(_) => {
+            Tool::Exec(_) | Tool::Line(_) | Tool::Code(_) | Tool::File(_) | Tool::Malformed(_) => {
                 self.examined(call).examination
             }
         }
@@ -102,6 +102,9 @@ impl Examiner {
         }
         if let Tool::Code(code) = &call.tool {
             return self.examined_code(call, code);
+        }
+        if let Tool::File(file) = &call.tool {
+            return self.examined_file(call, file);
         }
         let (argv, origin, view) = match self.prepare(call) {
             Ok(prepared) => prepared,
@@ -132,9 +135,9 @@ impl Examiner {
         };
         let cleared = match program {
             _ if ruling.decision == Decision::Deny => Err(None),
-            Some(Ok((program, Some(handle)))) => {
-                clear(call, argv, (handle, &program), &view).map_err(Some)
-            }
+            Some(Ok((program, Some(handle)))) => clear(call, argv, (handle, &program), &view)
+                .map(|cleared| Work::Program(Box::new(cleared)))
+                .map_err(Some),
             Some(Ok((_, None)) | Err(_)) | None => {
                 ruling = complaint::missing_ruling(&argv);
                 Err(Some(toolchain::offered(complaint::missing_failure(&argv), argv.program())))
@@ -164,7 +167,7 @@ impl Examiner {
     fn prepare(&self, call: &ToolCall) -> Result<(Argv, Origin, View<'_>), Box<Finding>> {
         let origin = match &call.tool {
             Tool::Exec(_) => Origin::Argv,
-            Tool::Line(_) => Origin::Line,
+            Tool::Line(_) | Tool::File(_) => Origin::Line,
             Tool::Unknown(foreign) => {
                 return Err(complaint::unknown_tool(&foreign.name).into());
             }
@@ -176,7 +179,7 @@ impl Examiner {
             Tool::Line(line) => {
                 split(&line.text).ok_or_else(|| complaint::unparseable(&line.text))?
             }
-            Tool::Exec(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
+            Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
                 raw_words(&call.tool)
             }
         };
@@ -197,7 +200,7 @@ impl Examiner {
             Tool::Exec(exec) if !exec.stdin.is_empty() => Input::Given,
             Tool::Exec(_)
             | Tool::Line(_)
-            | Tool::Code(_)
+            | Tool::Code(_) | Tool::File(_)
             | Tool::Unknown(_)
             | Tool::Malformed(_) => Input::Nothing,
         };
@@ -257,6 +260,7 @@ impl Examiner {
             toolchains: self.toolchains.clone(),
             hide: placed(&policy.hide),
             protect: placed(&policy.protect),
+            watched: policy.watched,
         }
     }
 }
@@ -270,7 +274,7 @@ pub(super) fn clear(
 ) -> Result<Cleared, Failure> {
     let stdin = match &call.tool {
         Tool::Exec(exec) => exec.stdin.clone(),
-        Tool::Line(_) | Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+        Tool::Line(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
     };
     let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
     let opened = view.cwd().try_clone_to_owned();
@@ -312,6 +316,7 @@ fn raw_words(tool: &Tool) -> Vec<OsString> {
     match tool {
         Tool::Exec(exec) => exec.argv.clone(),
         Tool::Line(line) => split(&line.text).unwrap_or_default(),
+        Tool::File(file) => file::words(file),
         Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
     }
 }

@@ -33,7 +33,7 @@ impl Examiner {
         let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
         // No box of ours holds it.
         let unboxed = Policy { tier: Tier::Process, ..self.policy().clone() };
-        let act = act(foreign, &shown, &confinement.files);
+        let act = act(&foreign.name, &shown, &confinement.files);
         let ruling = unboxed.judge(found, rule, &act, Profile::Contained).ruling;
         let (changes_nothing, spared) = (act.kind == Kind::Reads, false);
         Examination { ruling, findings, commands, changes_nothing, confinement, spared }
@@ -63,18 +63,28 @@ impl Examiner {
 }
 
 /// What a call shows to rules.
-fn shown(call: &ToolCall, commands: &[Found], view: &View<'_>, home: Option<&Path>) -> Shown {
+pub(super) fn shown(
+    call: &ToolCall,
+    commands: &[Found],
+    view: &View<'_>,
+    home: Option<&Path>,
+) -> Shown {
     let mut shown = Shown::new(call.tool.name(), commands, view, home);
-    if let Tool::Unknown(foreign) = &call.tool {
-        add_input(foreign, view, home, &mut shown);
+    match &call.tool {
+        Tool::Unknown(foreign) => add_input(foreign, view, home, &mut shown),
+        Tool::File(file) => {
+            let foreign = Foreign { name: file.name().to_owned(), input: file.input() };
+            add_input(&foreign, view, home, &mut shown);
+        }
+        Tool::Exec(_) | Tool::Line(_) | Tool::Malformed(_) => {}
     }
     shown
 }
 
 /// What a call does, as the mode sees it: reading and writing files of the work are known.
-fn act(foreign: &Foreign, shown: &Shown, files: &Files) -> Act {
+pub(super) fn act(tool: &str, shown: &Shown, files: &Files) -> Act {
     let Facts { reads, writes, hosts, .. } = &shown.facts;
-    let kind = match Touch::of(&foreign.name) {
+    let kind = match Touch::of(tool) {
         Touch::Reads if !reads.is_empty() && reads.iter().all(|path| path.free) => Kind::Reads,
         Touch::Writes if !writes.is_empty() => {
             let is_ours = |path: &PathFacts| lands_in(path, &files.write);
@@ -151,7 +161,7 @@ fn other_line(part: &str) -> CommandFacts {
     CommandFacts { dynamic: true, ..CommandFacts::new(words) }
 }
 
-fn placed(text: &str, folder: &Path, home: Option<&Path>) -> PathBuf {
+pub(super) fn placed(text: &str, folder: &Path, home: Option<&Path>) -> PathBuf {
     match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ if text == "~" => home.map_or_else(|| folder.join(text), Path::to_owned),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::examine::{Examination, Examined, Examiner, clear};
 use super::ruled::Ruled;
-use super::{Cleared, complaint};
+use super::{Cleared, Work, complaint};
 use crate::call::{Argv, ToolCall};
 use crate::inspect::{LineInspection, Setting, View};
 use crate::outcome::Failure;
@@ -38,7 +38,10 @@ impl Examiner {
         } else {
             match Argv::parse(words.clone()) {
                 Err(bad) => return self.unprepared(call, complaint::malformed(&bad)),
-                Ok(argv) => self.cleared_shell(call, argv, &view).map_err(Some),
+                Ok(argv) => self
+                    .cleared_shell(call, argv, &view)
+                    .map(|cleared| Work::Program(Box::new(cleared)))
+                    .map_err(Some),
             }
         };
         let outer = commands.iter().filter(|found| found.via.is_empty());

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use super::file::FileWork;
 use crate::call::{Argv, CallId};
 use crate::confine::Confinement;
 use crate::journal::EntryId;
@@ -68,19 +69,54 @@ use crate::tier::Tier;
 #[derive(Debug)]
 #[must_use = "a permit that is not planned runs nothing"]
 pub struct Permit {
-    prepared: Prepared,
+    prepared: Prepared<Work>,
     /// Whether there would have been a question without the box.
     spared: bool,
 }
 
 /// Everything in a permit, for the plan that consumes it.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) cleared: Cleared,
+pub(crate) struct Prepared<W = Cleared> {
+    pub(crate) cleared: W,
     pub(crate) confinement: Confinement,
     pub(crate) tier: Tier,
     pub(crate) entry: EntryId,
     pub(crate) ruling: Ruling,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A program runs.
+    Program(Box<Cleared>),
+    /// Stockade itself reads or writes files.
+    Files(Box<FileWork>),
+}
+
+impl Work {
+    /// The call it is for.
+    fn call(&self) -> &CallId {
+        match self {
+            Self::Program(cleared) => &cleared.call,
+            Self::Files(files) => &files.call,
+        }
+    }
+
+    /// The folder of the call.
+    pub(super) fn cwd_path(&self) -> &Path {
+        match self {
+            Self::Program(cleared) => &cleared.cwd_path,
+            Self::Files(files) => &files.cwd_path,
+        }
+    }
+
+    /// Where it is done: programs in the policy's tier, the rest right here.
+    pub(super) fn tier(&self, of_programs: Tier) -> Tier {
+        match self {
+            Self::Program(_) => of_programs,
+            Self::Files(_) => Tier::Inline,
+        }
+    }
 }
 
 /// What would run, on handles.
@@ -128,7 +164,7 @@ impl Folder {
 impl Permit {
     /// Minted by the gate alone, after the verdict is in the journal.
     pub(super) fn new(
-        cleared: Cleared,
+        cleared: Work,
         confinement: Confinement,
         tier: Tier,
         entry: EntryId,
@@ -166,11 +202,11 @@ impl Permit {
 
     /// The call it is for.
     pub fn call(&self) -> &CallId {
-        &self.prepared.cleared.call
+        self.prepared.cleared.call()
     }
 
     /// Spends the permit.
-    pub(crate) fn spend(self) -> Prepared {
+    pub(crate) fn spend(self) -> Prepared<Work> {
         self.prepared
     }
 }

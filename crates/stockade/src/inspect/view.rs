@@ -54,6 +54,11 @@ impl Root {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// The root as a handle.
+    pub fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
 }
 
 /// The machine as one call sees it: the root and the folder in which the call runs.
@@ -194,7 +199,7 @@ impl<'r> View<'r> {
         Some(if walk.absent == 0 { real } else { real.join(walk.absent_path()) })
     }
 
-    fn walk(&self) -> Walk<'_> {
+    pub(super) fn walk(&self) -> Walk<'_> {
         Walk { view: self, links: 0, absent: 0, absent_names: Vec::new() }
     }
 }

@@ -102,6 +102,7 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
             toolchains: Vec::new(),
             hide: Vec::new(),
             protect: policy.files.protect.iter().map(|path| root.join(path)).collect(),
+            watched: policy.files.watched,
         },
         network: policy.network,
     };

@@ -103,6 +103,7 @@ impl Held {
             usage,
             tier: self.tier,
             enforcement,
+            changes: None,
             notes,
         }
     }

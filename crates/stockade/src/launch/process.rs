@@ -7,11 +7,11 @@ use super::scratch::{Scratch, unscratched};
 use super::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
 use crate::gate::Prepared;
 use crate::outcome::Failure;
-use crate::plan::Plan;
+use crate::plan::ProgramPlan;
 use crate::tier::Description;
 
 /// Does the steps of the plan, in their order.
-pub(super) fn start(plan: Plan) -> Result<Held, Failure> {
+pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
     let (prepared, description, _) = plan.into_parts();
     let Description { steps, enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;

@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::call::CallId;
+use crate::files::leftover;
 use crate::outcome::Failure;
 
 /// How many folders deep a removal goes before it gives up.
@@ -88,10 +89,10 @@ fn claim(base: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-/// Removes what runs of killed supervisors left behind. Returns how many folders went.
+/// Removes what runs of killed supervisors left behind. Returns how many folders and files went.
 pub fn sweep() -> std::io::Result<usize> {
     let (base, _) = open_base()?;
-    let mut swept = 0_usize;
+    let mut swept = leftover::sweep(base.as_fd())?;
     for entry in Dir::read_from(&base)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());

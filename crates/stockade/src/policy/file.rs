@@ -82,6 +82,7 @@ pub(super) struct BoxTable {
     pub(super) hide: Names,
     pub(super) protect: Names,
     pub(super) net: Text,
+    pub(super) changes: Text,
 }
 
 /// `[limits]`: sizes and times as text; `none` for no limit on cpu, cpus, memory, file size and disk.

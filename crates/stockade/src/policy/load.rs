@@ -14,7 +14,7 @@ use super::file::{BoxTable, ExecTable, Names, PolicyFile};
 use super::rule::Rule;
 use super::source::{Links, Source, plain};
 use super::{Decision, Mode, Policy, Profile};
-use crate::confine::{Network, Toolchain};
+use crate::confine::{Network, Toolchain, Watched};
 use crate::journal::Durability;
 use crate::limits::parse_duration;
 use crate::tier::Tier;
@@ -227,6 +227,9 @@ impl Source {
             let all = names.get_ref().iter().map(|name| self.value(name, toolchain));
             files.toolchains = all.collect::<Result<_, _>>()?;
         }
+        if let Some(changes) = &boxed.changes {
+            policy.files.watched = self.watched(changes)?;
+        }
         if let Some(net) = &boxed.net {
             policy.network = self.value(net, |text| match text {
                 "none" => Ok(Network::None),
@@ -235,6 +238,12 @@ impl Source {
             })?;
         }
         Ok(())
+    }
+
+    fn watched(&self, text: &Spanned<String>) -> Result<Watched, LoadError> {
+        self.value(text, |text| {
+            Watched::named(text).ok_or_else(|| format!("{text:?} is none of none, risky, all"))
+        })
     }
 
     fn apply_exec(&self, exec: &ExecTable, policy: &mut Policy) -> Result<(), LoadError> {
@@ -300,6 +309,9 @@ impl Source {
         }
         if let Some(names) = &file.boxed.protect {
             policy.files.protect.extend(self.box_paths(names)?);
+        }
+        if let Some(changes) = &file.boxed.changes {
+            policy.files.watched = policy.files.watched.max(self.watched(changes)?);
         }
         if file.boxed.net.is_some() {
             policy.network = Network::None;

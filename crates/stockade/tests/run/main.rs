@@ -15,6 +15,7 @@ mod disk;
 mod environment;
 mod evil;
 mod faults;
+mod files;
 mod git;
 mod helper;
 mod hooks;

@@ -8,11 +8,11 @@ use crate::launch::held::Held;
 use crate::launch::remedy;
 use crate::launch::spec::not_started;
 use crate::outcome::{Failure, chain};
-use crate::plan::Plan;
+use crate::plan::ProgramPlan;
 use crate::tier::Description;
 
 /// Makes the box, or what was planned for a machine that refuses it, and runs the program there.
-pub(in crate::launch) fn start(plan: Plan, yard: &Yard) -> Result<Held, Failure> {
+pub(in crate::launch) fn start(plan: ProgramPlan, yard: &Yard) -> Result<Held, Failure> {
     let (prepared, Description { steps, enforcement }, otherwise) = plan.into_parts();
     let NotBoxed { failure, refused } = match make(&prepared, &steps, yard) {
         Ok(made) => return run(prepared, enforcement, made),

@@ -1,0 +1,191 @@
+//! The inputs of file tools as JSON: those of coding agents, unknown fields refused.
+
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Case, Edit, FileCall, Glob, Grep, Numbers, Occurrence, Read, Show, Span, Write};
+
+/// Why an input is none of a file tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadInput(String);
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireRead {
+    file_path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireWrite {
+    file_path: String,
+    content: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireEdit {
+    file_path: String,
+    old_string: String,
+    new_string: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireGlob {
+    pattern: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct WireGrep {
+    pattern: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    glob: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_mode: Option<WireShow>,
+    #[serde(rename = "-i", skip_serializing_if = "Option::is_none")]
+    ignore_case: Option<bool>,
+    #[serde(rename = "-n", skip_serializing_if = "Option::is_none")]
+    numbers: Option<bool>,
+    #[serde(rename = "-A", skip_serializing_if = "Option::is_none")]
+    after: Option<u64>,
+    #[serde(rename = "-B", skip_serializing_if = "Option::is_none")]
+    before: Option<u64>,
+    #[serde(rename = "-C", skip_serializing_if = "Option::is_none")]
+    around: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multiline: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum WireShow {
+    FilesWithMatches,
+    Content,
+    Count,
+}
+
+pub(super) fn parse(tool: &str, input: &Map<String, Value>) -> Option<Result<FileCall, BadInput>> {
+    Some(match tool {
+        "Read" | "read" | "read_file" => fit(input).map(|wire: WireRead| {
+            let WireRead { file_path, offset, limit } = wire;
+            FileCall::Read(Read { path: file_path.into(), offset, limit })
+        }),
+        "Write" | "write" | "write_file" => fit(input).map(|wire: WireWrite| {
+            FileCall::Write(Write { path: wire.file_path.into(), content: wire.content })
+        }),
+        "Edit" | "edit" | "edit_file" => fit(input).map(|wire: WireEdit| {
+            let occurrence = if wire.replace_all { Occurrence::All } else { Occurrence::Once };
+            let (old, new) = (wire.old_string, wire.new_string);
+            FileCall::Edit(Edit { path: wire.file_path.into(), old, new, occurrence })
+        }),
+        "Glob" | "glob" => fit(input).map(|wire: WireGlob| {
+            FileCall::Glob(Glob { pattern: wire.pattern, path: wire.path.map(PathBuf::from) })
+        }),
+        "Grep" | "grep" => fit(input).and_then(grep).map(FileCall::Grep),
+        _ => return None,
+    })
+}
+
+fn grep(wire: WireGrep) -> Result<Grep, BadInput> {
+    let pattern = wire.pattern.ok_or_else(|| BadInput("missing field `pattern`".to_owned()))?;
+    let around = wire.around.or(wire.context).unwrap_or_default();
+    Ok(Grep {
+        pattern,
+        path: wire.path.map(PathBuf::from),
+        glob: wire.glob,
+        kind: wire.kind,
+        show: match wire.output_mode {
+            Some(WireShow::FilesWithMatches) | None => Show::Files,
+            Some(WireShow::Content) => Show::Content,
+            Some(WireShow::Count) => Show::Count,
+        },
+        case: if wire.ignore_case == Some(true) { Case::Ignored } else { Case::Matters },
+        span: if wire.multiline == Some(true) { Span::Lines } else { Span::Line },
+        numbers: if wire.numbers == Some(false) { Numbers::Left } else { Numbers::Shown },
+        before: wire.before.unwrap_or(around),
+        after: wire.after.unwrap_or(around),
+        offset: wire.offset.unwrap_or_default(),
+        // Agents send 0 for no limit.
+        head_limit: wire.head_limit.filter(|limit| *limit > 0),
+    })
+}
+
+pub(super) fn input(call: &FileCall) -> Map<String, Value> {
+    match call {
+        FileCall::Read(Read { path, offset, limit }) => {
+            object(&WireRead { file_path: text(path), offset: *offset, limit: *limit })
+        }
+        FileCall::Write(Write { path, content }) => {
+            object(&WireWrite { file_path: text(path), content: content.clone() })
+        }
+        FileCall::Edit(Edit { path, old, new, occurrence }) => object(&WireEdit {
+            file_path: text(path),
+            old_string: old.clone(),
+            new_string: new.clone(),
+            replace_all: *occurrence == Occurrence::All,
+        }),
+        FileCall::Glob(Glob { pattern, path }) => {
+            object(&WireGlob { pattern: pattern.clone(), path: path.as_deref().map(text) })
+        }
+        FileCall::Grep(grep) => object(&WireGrep {
+            pattern: Some(grep.pattern.clone()),
+            path: grep.path.as_deref().map(text),
+            glob: grep.glob.clone(),
+            kind: grep.kind.clone(),
+            output_mode: Some(match grep.show {
+                Show::Files => WireShow::FilesWithMatches,
+                Show::Content => WireShow::Content,
+                Show::Count => WireShow::Count,
+            }),
+            ignore_case: (grep.case == Case::Ignored).then_some(true),
+            numbers: (grep.numbers == Numbers::Left).then_some(false),
+            after: Some(grep.after).filter(|lines| *lines > 0),
+            before: Some(grep.before).filter(|lines| *lines > 0),
+            multiline: (grep.span == Span::Lines).then_some(true),
+            head_limit: grep.head_limit,
+            offset: Some(grep.offset).filter(|left_out| *left_out > 0),
+            ..WireGrep::default()
+        }),
+    }
+}
+
+fn text(path: &std::path::Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn fit<T: DeserializeOwned>(input: &Map<String, Value>) -> Result<T, BadInput> {
+    serde_json::from_value(Value::Object(input.clone()))
+        .map_err(|error| BadInput(error.to_string()))
+}
+
+fn object<T: Serialize>(wire: &T) -> Map<String, Value> {
+    match serde_json::to_value(wire) {
+        Ok(Value::Object(map)) => map,
+        // Nothing in these forms can fail to be written.
+        Ok(_) | Err(_) => Map::new(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Files from which code runs later, outside of any box: what is known of them is data, in
+//! `policies/risky.toml`.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+
+const DATA: &str = include_str!("../../../../policies/risky.toml");
+/// Said of every file if the data cannot be read, which a test keeps from happening.
+const UNREADABLE: &str = "the list of files from which code runs cannot be read";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    file: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    why: String,
+    paths: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are held by a test"))]
+    r#match: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are held by a test"))]
+    not_match: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Table {
+    set: GlobSet,
+    /// For each pattern of the set, the entry that it is of.
+    entries: Vec<usize>,
+    data: Vec<Entry>,
+}
+
+/// How code runs from a file with this path, beneath the root or absolute, if it does.
+pub fn why(path: &Path) -> Option<&'static str> {
+    let Some(table) = table() else { return Some(UNREADABLE) };
+    let found = table.set.matches(path);
+    let entry = found.iter().filter_map(|at| table.entries.get(*at)).min()?;
+    table.data.get(*entry).map(|entry| entry.why.as_str())
+}
+
+/// A place that is looked at after every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// One file.
+    File(&'static str),
+    /// All that is in a folder.
+    Folder(&'static str),
+}
+
+/// The places that can be looked at without a walk.
+pub(super) fn places() -> impl Iterator<Item = Place> {
+    let data: &[Entry] = table().map_or(&[], |table| &table.data);
+    data.iter().flat_map(|entry| &entry.paths).filter_map(|path| {
+        let is_plain = |path: &str| !path.contains(['*', '?', '[', '{']);
+        match path.strip_suffix("/**") {
+            Some(folder) if is_plain(folder) => Some(Place::Folder(folder)),
+            None if is_plain(path) => Some(Place::File(path)),
+            Some(_) | None => None,
+        }
+    })
+}
+
+fn table() -> Option<&'static Table> {
+    static TABLE: OnceLock<Option<Table>> = OnceLock::new();
+    TABLE.get_or_init(|| read(DATA).ok()).as_ref()
+}
+
+fn read(text: &str) -> Result<Table, String> {
+    let Data { file: data } = toml::from_str(text).map_err(|error| error.to_string())?;
+    let (mut set, mut entries) = (GlobSetBuilder::new(), Vec::new());
+    for (at, entry) in data.iter().enumerate() {
+        for path in &entry.paths {
+            set.add(pattern(&format!("**/{path}"))?);
+            entries.push(at);
+        }
+    }
+    let set = set.build().map_err(|error| error.to_string())?;
+    Ok(Table { set, entries, data })
+}
+
+fn pattern(text: &str) -> Result<Glob, String> {
+    GlobBuilder::new(text).literal_separator(true).build().map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_what_its_examples_say() {
+        let table = read(DATA).unwrap();
+        for entry in &table.data {
+            assert!(!entry.r#match.is_empty() && !entry.not_match.is_empty(), "{}", entry.why);
+            for path in &entry.r#match {
+                assert_eq!(why(Path::new(path)), Some(entry.why.as_str()), "{path}");
+            }
+            for path in &entry.not_match {
+                assert_ne!(why(Path::new(path)), Some(entry.why.as_str()), "{path}");
+            }
+        }
+        assert_eq!(why(Path::new("src/main.rs")), None);
+        assert!(why(Path::new("/home/x/.bashrc")).is_some());
+    }
+
+    #[test]
+    fn every_plain_path_is_looked_at_after_a_run() {
+        let all: Vec<Place> = places().collect();
+        for place in
+            [Place::File(".git/config"), Place::Folder(".git/hooks"), Place::File(".bashrc")]
+        {
+            assert!(all.contains(&place), "{place:?}");
+        }
+        assert!(all.len() > 100, "{}", all.len());
+    }
+}

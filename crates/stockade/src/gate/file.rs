@@ -1,0 +1,206 @@
+//! Calls of the file tools: judged by the rules for what they read and write, on the handles with
+//! which they are carried out.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use super::act::{lands_in, protected};
+use super::examine::{Examination, Examined, Examiner};
+use super::foreign::{act, placed, shown};
+use super::ruled::Doubt;
+use super::sight::RuledSight;
+use super::{Work, complaint};
+use crate::call::file::{Edit, FileCall, Write};
+use crate::call::{CallId, ToolCall};
+use crate::confine::Files;
+use crate::files::Sight;
+use crate::inspect::{Axis, Finding, Misplaced, Placed, View, Weight};
+use crate::outcome::Failure;
+use crate::policy::rule::{Facts, PathFacts};
+use crate::policy::weigh::Kind;
+use crate::policy::{Decision, Judgement, Mode, Policy, Profile, Ruling};
+use crate::shell::state::lexical;
+use crate::tier::Tier;
+
+/// What a file tool may do, on handles.
+#[derive(Debug)]
+pub(crate) struct FileWork {
+    pub(crate) call: CallId,
+    pub(crate) file: FileCall,
+    pub(crate) place: Placed,
+    pub(crate) sight: Box<dyn Sight>,
+    pub(crate) root: OwnedFd,
+    pub(crate) root_path: PathBuf,
+    pub(crate) cwd_path: PathBuf,
+    /// The protected path that the call was judged to write.
+    pub(crate) protected: Option<PathBuf>,
+}
+
+impl Examiner {
+    /// Looks at a call of a file tool, and clears what it would be carried out on.
+    pub(super) fn examined_file(&self, call: &ToolCall, file: &FileCall) -> Examined {
+        let view = match View::open(self.root(), call.cwd.as_deref()) {
+            Ok(view) => view,
+            Err(error) => return self.unprepared(call, complaint::bad_cwd(&error)),
+        };
+        let path = placed(&target(file), view.cwd_path(), self.home());
+        let place = view.place(path.as_os_str());
+        let confinement = self.confinement(call);
+        let shown = shown(call, &[], &view, self.home());
+        let mut act = act(file.name(), &shown, &confinement.files);
+        let findings = self.found_in(file, &path, &place, &confinement.files);
+        // What was judged as protected is what the landing says, too.
+        act.protected = act.protected.or_else(|| {
+            let real = place.as_ref().ok().filter(|_| file.writes())?;
+            protected(&PathFacts::new(&real.real), &confinement.files.protect)
+        });
+        let policy = self.policy();
+        let found = policy.found(&findings, Profile::Strict);
+        let rule = policy.rules.decide(&shown.facts);
+        let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
+        // No box holds it, and no axis has looked at what it writes.
+        let unboxed = Policy { tier: Tier::Process, ..policy.clone() };
+        let Judgement { ruling, ground, .. } = unboxed.judge(found, rule, &act, Profile::Contained);
+        let sight = || self.sight(file, &shown.facts, &confinement.files);
+        let cleared = match place {
+            Ok(place) if ruling.decision != Decision::Deny => self
+                .cleared_files(call, file, place, (&view, act.protected.clone()), sight())
+                .map_err(Some),
+            Ok(_) | Err(_) => Err(None),
+        };
+        let question =
+            (ruling.decision == Decision::Ask).then(|| Doubt { ground, facts: shown.facts });
+        let (commands, spared) = (Vec::new(), false);
+        let changes_nothing = act.kind == Kind::Reads;
+        let examination =
+            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
+        let program = Some(file.name().to_owned());
+        let preview = vec![OsString::from(file.name()), target(file).into()];
+        Examined {
+            examination,
+            cleared,
+            words: words(file),
+            shown: vec![preview],
+            program,
+            question,
+        }
+    }
+
+    /// What keeps a call from being carried out, whatever the rules say.
+    fn found_in(
+        &self,
+        file: &FileCall,
+        path: &Path,
+        place: &Result<Placed, Misplaced>,
+        files: &Files,
+    ) -> Vec<Finding> {
+        let place = match place {
+            Ok(place) => place,
+            Err(Misplaced::Outside(real)) => {
+                let text = format!("{path:?} leads to {real:?}, outside of the project root");
+                let instead = "name a path beneath the project root";
+                return vec![finding("outside", text, instead)];
+            }
+            Err(Misplaced::Unknowable(errno)) => {
+                let text = format!("it cannot be told where {path:?} leads: {errno}");
+                return vec![finding("unknowable", text, "name the file by its own path")];
+            }
+        };
+        let named = lexical(Path::new("/"), path);
+        let is_in = |folders: &[PathBuf]| {
+            folders.iter().any(|one| place.real.starts_with(one) || named.starts_with(one))
+        };
+        let mut found = Vec::new();
+        if is_in(&files.hide) {
+            let text = format!("{path:?} is hidden by the policy (box.hide, or a rule for Read)");
+            found.push(finding(
+                "hidden",
+                text,
+                "do without it, or ask the person for what is in it",
+            ));
+        }
+        if file.writes() && !lands_in(&PathFacts::new(&place.real), &files.write) {
+            let text = format!("{path:?} is in no folder that can be written (box.write)");
+            found.push(finding("read-only", text, "write in a folder that box.write lists"));
+        }
+        // A box would keep them in this mode, and here there is none.
+        let is_protected =
+            || file.writes() && is_in(&files.protect) && self.policy().mode == Mode::Bypass;
+        if is_protected() {
+            let text =
+                format!("{path:?} is protected: code runs from it later, outside of any box");
+            found.push(finding("protected", text, "ask the person to change it"));
+        }
+        found
+    }
+
+    fn sight(&self, file: &FileCall, facts: &Facts, files: &Files) -> Box<dyn Sight> {
+        let mut facts = facts.clone();
+        facts.reads.clear();
+        // What is only read or written by name meets no other file.
+        let rules = match file {
+            FileCall::Glob(_) | FileCall::Grep(_) => self.policy().rules.clone(),
+            FileCall::Read(_) | FileCall::Write(_) | FileCall::Edit(_) => Default::default(),
+        };
+        Box::new(RuledSight { rules, facts, hide: files.hide.clone() })
+    }
+
+    fn cleared_files(
+        &self,
+        call: &ToolCall,
+        file: &FileCall,
+        place: Placed,
+        (view, protected): (&View<'_>, Option<PathBuf>),
+        sight: Box<dyn Sight>,
+    ) -> Result<Work, Failure> {
+        let root = self.root().handle().try_clone_to_owned();
+        let root = root.map_err(|error| Failure::new("open the root", error.to_string()))?;
+        Ok(Work::Files(Box::new(FileWork {
+            call: call.id.clone(),
+            file: file.clone(),
+            place,
+            sight,
+            root,
+            root_path: self.root().path().to_owned(),
+            cwd_path: view.cwd_path().to_owned(),
+            protected,
+        })))
+    }
+}
+
+/// The file or folder that a call is about.
+fn target(file: &FileCall) -> String {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    match file {
+        FileCall::Glob(glob) => text(&glob.split().0),
+        FileCall::Read(_) | FileCall::Write(_) | FileCall::Edit(_) | FileCall::Grep(_) => {
+            file.path().map_or_else(|| ".".to_owned(), text)
+        }
+    }
+}
+
+/// All that was asked for, in words.
+pub(super) fn words(file: &FileCall) -> Vec<OsString> {
+    let path = file.path().map(|path| path.as_os_str().to_owned());
+    let pattern = file.pattern().map(OsString::from);
+    let content: Vec<OsString> = match file {
+        FileCall::Write(Write { content, .. }) => vec![content.into()],
+        FileCall::Edit(Edit { old, new, .. }) => vec![old.into(), new.into()],
+        FileCall::Read(_) | FileCall::Glob(_) | FileCall::Grep(_) => Vec::new(),
+    };
+    [OsString::from(file.name())].into_iter().chain(path).chain(pattern).chain(content).collect()
+}
+
+fn finding(rule: &'static str, text: String, instead: &str) -> Finding {
+    Finding {
+        axis: Axis::Path,
+        rule,
+        text,
+        argument: None,
+        instead: Some(instead.to_owned()),
+        listed: None,
+        weight: Weight::Always,
+        span: None,
+    }
+}

@@ -1,0 +1,86 @@
+//! The file tools, applied: by the handles that were judged, in this process.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Instant;
+
+use super::scratch;
+use crate::confine::Files;
+use crate::files::{Changes, FileError, Job, Told};
+use crate::gate::{FileWork, Prepared};
+use crate::guarantee::Guarantee;
+use crate::limits::LimitHit;
+use crate::outcome::{Exit, Failure, Outcome, Usage};
+use crate::output::Captured;
+use crate::plan::FilesPlan;
+
+/// Carries out what was planned.
+pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
+    let (prepared, description) = plan.into_parts();
+    let Prepared { cleared, confinement, tier, .. } = prepared;
+    is_as_judged(&cleared, &confinement.files)?;
+    let (notes, _) = scratch::open_base().map_err(|error| scratch::unscratched(&error))?;
+    let limits = &confinement.limits;
+    let started = Instant::now();
+    let job = Job {
+        call: &cleared.file,
+        place: &cleared.place,
+        sight: &*cleared.sight,
+        root: (cleared.root.as_fd(), &cleared.root_path),
+        told_from: &cleared.cwd_path,
+        notes: notes.as_fd(),
+        output_max: limits.output.as_len(),
+        file_bytes_max: limits.file_size.map_or(u64::MAX, |most| most.get()),
+        until: started.checked_add(limits.wall).unwrap_or(started),
+    };
+    let result = job.perform();
+    let usage = Usage { wall: started.elapsed(), ..Usage::default() };
+    let (told, exit) = match result {
+        Ok(told) if told.limit.is_none() => (told, Exit::Code(0)),
+        Ok(told) => (told, Exit::Code(1)),
+        Err(error) => (refused(&error), Exit::Code(1)),
+    };
+    let changes = cleared.file.writes().then(|| Changes { files: told.changes, unseen: None });
+    Ok(Outcome {
+        exit,
+        limit: told.limit,
+        stdout: told.text,
+        stderr: said(&told.remarks),
+        usage,
+        tier,
+        enforcement: description.enforcement,
+        changes,
+        notes: Vec::new(),
+    })
+}
+
+/// What the box of a program would keep is kept here as well: the journal among it, of which only the
+/// permit knows.
+fn is_as_judged(work: &FileWork, files: &Files) -> Result<(), Failure> {
+    let real: &Path = &work.place.real;
+    let meets =
+        |paths: &[std::path::PathBuf]| paths.iter().find(|path| real.starts_with(path)).cloned();
+    let not_granted = |path: &std::path::PathBuf| work.protected.as_ref() != Some(path);
+    let protected = meets(&files.protect).filter(|path| work.file.writes() && not_granted(path));
+    let (path, guarantee) = match (meets(&files.hide), protected) {
+        (Some(path), _) => (path, Guarantee::Reads),
+        (None, Some(path)) => (path, Guarantee::Protected),
+        (None, None) => return Ok(()),
+    };
+    let mut failure = Failure::new("write the file", format!("{path:?} has to stay as it is"))
+        .remedy("leave it alone");
+    failure.guarantee = Some(guarantee.to_string());
+    Err(failure)
+}
+
+fn refused(error: &FileError) -> Told {
+    let limit = matches!(error, FileError::Late).then_some(LimitHit::Wall);
+    Told { remarks: vec![error.to_string()], limit, ..Told::default() }
+}
+
+fn said(remarks: &[String]) -> Captured {
+    let bytes: Vec<u8> =
+        remarks.iter().flat_map(|line| [line, "\n"].concat().into_bytes()).collect();
+    let seen = u64::try_from(bytes.len()).unwrap_or_default();
+    Captured { bytes, seen, dropped: 0 }
+}

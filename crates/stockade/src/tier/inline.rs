@@ -1,0 +1,31 @@
+//! The `inline` tier, described: Stockade itself reads and writes files, and no program runs.
+
+use super::process::capture_steps;
+use super::{Description, Step};
+use crate::confine::Confinement;
+use crate::guarantee::{Enforced, Guarantee};
+
+/// Which steps it takes, and what they keep. What is promised about programs holds where there is
+/// none.
+pub fn describe(confinement: &Confinement) -> Description {
+    let [deadline, capture] = capture_steps(&confinement.limits);
+    let steps = vec![Step::ByHandle, deadline, capture];
+    Description { steps, enforcement: Guarantee::ALL.into_iter().map(enforced).collect() }
+}
+
+fn enforced(guarantee: Guarantee) -> Enforced {
+    match guarantee {
+        Guarantee::Writes | Guarantee::Reads | Guarantee::Protected => {
+            Enforced::full(guarantee, &["root-handle"])
+        }
+        Guarantee::Limits => Enforced::full(guarantee, &["deadline", "file-size"]),
+        Guarantee::Output => Enforced::full(guarantee, &["capped-answer"]),
+        Guarantee::Network
+        | Guarantee::Processes
+        | Guarantee::Privileges
+        | Guarantee::TreeLimits
+        | Guarantee::Disk
+        | Guarantee::Environment
+        | Guarantee::Kernel => Enforced::full(guarantee, &["no-program"]),
+    }
+}

@@ -1,0 +1,215 @@
+//! `Glob` and `Grep`: what they find, what they leave out, and their bounds.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+use stockade::limits::ByteCount;
+
+use super::{run, run_with};
+use crate::support::{Project, policy, text};
+
+fn tree(files: &[(&str, &str)]) -> Project {
+    let place = Project::new();
+    for (path, content) in files {
+        let path = place.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    place
+}
+
+fn found(report: &Value) -> Vec<String> {
+    let mut lines: Vec<String> = text(report, "stdout").lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn glob(place: &Project, pattern: &str) -> Vec<String> {
+    found(&run(place, "Glob", &json!({"pattern": pattern})))
+}
+
+#[test]
+fn names_are_found_by_patterns() {
+    let place = tree(&[("a.rs", ""), ("src/b.rs", ""), ("src/deep/c.rs", ""), ("src/d.md", "")]);
+    assert_eq!(glob(&place, "*.rs"), ["a.rs", "src/b.rs", "src/deep/c.rs"]);
+    assert_eq!(glob(&place, "src/*.rs"), ["src/b.rs"]);
+    assert_eq!(glob(&place, "src/**/*.rs"), ["src/b.rs", "src/deep/c.rs"]);
+    assert_eq!(glob(&place, "**/*.{md,txt}"), ["src/d.md"]);
+    assert_eq!(glob(&place, "src/d.md"), ["src/d.md"]);
+    let absolute = place.path("src/*.rs");
+    assert_eq!(glob(&place, absolute.to_str().unwrap()), ["src/b.rs"]);
+    let report = run(&place, "Glob", &json!({"pattern": "*.rs", "path": "src/deep"}));
+    assert_eq!(found(&report), ["src/deep/c.rs"]);
+    let report = run(&place, "Glob", &json!({"pattern": "*.py"}));
+    assert_eq!(
+        (text(&report, "stdout"), text(&report, "stderr")),
+        ("", "no file has such a name\n")
+    );
+    let report = run(&place, "Glob", &json!({"pattern": "a[b"}));
+    assert!(text(&report, "stderr").contains("pattern"), "{report}");
+}
+
+#[test]
+fn the_last_changed_comes_first() {
+    let place = tree(&[("a", ""), ("b", ""), ("c", "")]);
+    let set = |name: &str, ago: u64| {
+        let time = SystemTime::now() - Duration::from_secs(ago);
+        fs::File::options()
+            .append(true)
+            .open(place.path(name))
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+    };
+    (set("a", 50), set("b", 10), set("c", 90));
+    let report = run(&place, "Glob", &json!({"pattern": "*"}));
+    assert_eq!(text(&report, "stdout"), "b\na\nc\n");
+}
+
+#[test]
+fn what_the_project_ignores_is_left_out() {
+    let place = tree(&[
+        (".gitignore", "target/\n*.log\n!keep.log\n"),
+        ("target/x.rs", "needle"),
+        ("a.log", "needle"),
+        ("keep.log", "needle"),
+        ("sub/.gitignore", "/here.txt\n"),
+        ("sub/here.txt", "needle"),
+        ("sub/deep/here.txt", "needle"),
+        (".hidden/y.txt", "needle"),
+        (".git/config", "needle"),
+        (".git/info/exclude", "mine.txt\n"),
+        ("mine.txt", "needle"),
+        (".ignore", "!a.log\n"),
+    ]);
+    let expected = [".hidden/y.txt", "a.log", "keep.log", "sub/deep/here.txt"];
+    let report = run(&place, "Grep", &json!({"pattern": "needle"}));
+    assert_eq!(found(&report), expected);
+    let report = run(&place, "Grep", &json!({"pattern": "needle", "path": "sub"}));
+    assert_eq!(found(&report), ["sub/deep/here.txt"]);
+    let report = run(&place, "Grep", &json!({"pattern": "needle", "path": "target/x.rs"}));
+    assert_eq!(found(&report), ["target/x.rs"], "who names a file means it");
+}
+
+#[test]
+fn lines_are_told_as_they_were_asked_for() {
+    let place = tree(&[("a.rs", "one\ntwo\nTHREE\r\nfour\nfive\nsix\n"), ("b.md", "two\n")]);
+    let grep = |input: Value| {
+        let report = run(&place, "Grep", &input);
+        assert_eq!(report["exit_code"], json!(0), "{report}");
+        text(&report, "stdout").to_owned()
+    };
+    assert_eq!(grep(json!({"pattern": "two"})), "a.rs\nb.md\n");
+    assert_eq!(grep(json!({"pattern": "two", "output_mode": "count"})), "a.rs:1\nb.md:1\n");
+    let content = |more: Value| {
+        let mut input = more.as_object().unwrap().clone();
+        input.insert("output_mode".to_owned(), json!("content"));
+        grep(input.into())
+    };
+    assert_eq!(content(json!({"pattern": "two", "glob": "*.rs"})), "a.rs:2:two\n");
+    assert_eq!(content(json!({"pattern": "two", "type": "md"})), "b.md:1:two\n");
+    assert_eq!(content(json!({"pattern": "two", "-n": false, "path": "b.md"})), "b.md:two\n");
+    assert_eq!(content(json!({"pattern": "^three$", "-i": true})), "a.rs:3:THREE\n");
+    assert_eq!(
+        content(json!({"pattern": "four", "-B": 1, "-A": 1})),
+        "a.rs-3-THREE\na.rs:4:four\na.rs-5-five\n"
+    );
+    assert_eq!(
+        content(json!({"pattern": "one|six", "-C": 1})),
+        "a.rs:1:one\na.rs-2-two\n--\na.rs-5-five\na.rs:6:six\n"
+    );
+    assert_eq!(
+        content(json!({"pattern": "^f", "-C": 1})),
+        "a.rs-3-THREE\na.rs:4:four\na.rs:5:five\na.rs-6-six\n"
+    );
+    assert_eq!(
+        content(json!({"pattern": "two.*four", "multiline": true})),
+        "a.rs:2:two\na.rs:3:THREE\na.rs:4:four\n"
+    );
+    assert_eq!(content(json!({"pattern": "two.*four"})), "");
+    assert_eq!(content(json!({"pattern": "o[^x]t"})), "", "a line is all that a match may touch");
+    assert_eq!(content(json!({"pattern": "\\Afive\\z"})), "a.rs:5:five\n");
+    let report = run(
+        &place,
+        "Grep",
+        &json!({"pattern": "", "output_mode": "content", "head_limit": 2, "offset": 1}),
+    );
+    assert_eq!(text(&report, "stdout"), "a.rs:2:two\na.rs:3:THREE\n");
+    assert_eq!(text(&report, "stderr"), "2 lines; more follow, from offset 3\n");
+    for bad in [
+        json!({"pattern": "("}),
+        json!({"pattern": "x", "type": "nonesuch"}),
+        json!({"pattern": "x", "glob": "[a"}),
+    ] {
+        assert_eq!(run(&place, "Grep", &bad)["exit_code"], json!(1), "{bad}");
+    }
+}
+
+#[test]
+fn no_pattern_takes_longer_than_its_text() {
+    let place = tree(&[("a", &"a".repeat(50_000))]);
+    let started = Instant::now();
+    for pattern in ["(a+)+$b", "(a|aa)+$x", "(a*)*b", "a{0,500}{0,500}"] {
+        run(&place, "Grep", &json!({"pattern": pattern}));
+    }
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+}
+
+#[test]
+fn links_are_not_followed_and_binary_files_are_counted() {
+    let place = tree(&[("a.txt", "needle"), ("b.bin", "needle\0")]);
+    fs::create_dir(place.beside("out")).unwrap();
+    fs::write(place.beside("out/c.txt"), "needle").unwrap();
+    symlink(place.beside("out"), place.path("folder")).unwrap();
+    symlink(place.beside("out/c.txt"), place.path("file.txt")).unwrap();
+    symlink(".", place.path("loop")).unwrap();
+    let report = run(&place, "Grep", &json!({"pattern": "needle"}));
+    assert_eq!(found(&report), ["a.txt"]);
+    assert_eq!(text(&report, "stderr"), "1 binary files were passed by\n");
+}
+
+#[test]
+fn hidden_and_refused_files_are_in_no_answer() {
+    let place = tree(&[
+        ("a.txt", "needle"),
+        ("secret/b.txt", "needle"),
+        (".env", "needle"),
+        ("deep/.env", "needle"),
+        ("ask/c.txt", "needle"),
+    ]);
+    let policy = stockade::Policy::from_text(
+        Path::new("stockade.toml"),
+        "[rules]\ndeny = [\"Read(.env)\"]\nask = [\"Read(ask/**)\"]\n[box]\ntier = \"process\"\nhide = [\"secret\"]\n",
+    )
+    .unwrap();
+    let report = run_with(&place, policy.clone(), "Grep", &json!({"pattern": "needle"}));
+    assert_eq!(found(&report), ["a.txt"], "{report}");
+    assert!(text(&report, "stderr").contains("left out by the policy"), "{report}");
+    let report = run_with(&place, policy.clone(), "Glob", &json!({"pattern": "**/*"}));
+    assert_eq!(found(&report), ["a.txt"], "{report}");
+    for input in
+        [json!({"pattern": "needle", "path": "secret"}), json!({"pattern": "n", "path": ".env"})]
+    {
+        let report = run_with(&place, policy.clone(), "Grep", &input);
+        assert_eq!(report["denied"], json!(true), "{report}");
+    }
+}
+
+#[test]
+fn an_answer_has_a_most_and_a_search_has_an_end() {
+    let place = tree(&[("a", &"needle\n".repeat(100))]);
+    let small = policy(|policy| policy.limits.output = ByteCount::bytes(100));
+    let input = json!({"pattern": "needle", "output_mode": "content"});
+    let report = run_with(&place, small, "Grep", &input);
+    assert!(text(&report, "stdout").len() <= 100 && report["truncated"] == json!(true), "{report}");
+    let late = policy(|policy| policy.limits.wall = Duration::ZERO);
+    let report = run_with(&place, late, "Grep", &input);
+    assert_eq!(
+        (&report["timed_out"], &report["exit_code"]),
+        (&json!(true), &json!(-101)),
+        "{report}"
+    );
+}
