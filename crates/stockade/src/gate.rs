@@ -239,7 +239,9 @@ impl Gate {
 fn shown_words(call: &ToolCall, words: &[OsString]) -> Vec<OsString> {
     match &call.tool {
         Tool::Line(line) => vec![line.text.clone()],
-        Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => words.to_vec(),
+        Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
+            words.to_vec()
+        }
     }
 }
 

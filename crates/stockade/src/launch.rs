@@ -24,7 +24,7 @@ pub use stockade_linux::{Origin, Warmth, Yard};
 use crate::confine::Files;
 use crate::files::survey::Before;
 use crate::outcome::{Failure, Outcome};
-use crate::plan::{Plan, not_in_this_version};
+use crate::plan::{self, Plan, not_in_this_version};
 use crate::tier::Tier;
 
 /// Starts what was planned, in a box of the yard if it is one. A plan is all it takes, and all it
@@ -44,9 +44,11 @@ use crate::tier::Tier;
 /// }
 /// ```
 pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
-    let plan = match plan.sorted() {
-        Ok(plan) => plan,
-        Err(files) => return files::start(files).map(|told| Running(Kind::Done(Box::new(told)))),
+    let plan = match plan.kind() {
+        plan::Kind::Program(plan) => *plan,
+        plan::Kind::Files(plan) => {
+            return files::start(*plan).map(|outcome| Running(Kind::Done(Box::new(outcome))));
+        }
     };
     let Files { root, write, watched, .. } = &plan.confinement().files;
     let before = Before::look(root, write, *watched);

@@ -39,10 +39,13 @@ use crate::tier::{Description, Machine, Tier, inline, jail};
 #[must_use = "a plan that is not started runs nothing"]
 pub struct Plan(Kind);
 
+/// What a plan is for.
 #[derive(Debug)]
-enum Kind {
-    Program(ProgramPlan),
-    Files(FilesPlan),
+pub(crate) enum Kind {
+    /// A program runs.
+    Program(Box<ProgramPlan>),
+    /// Files are read or written without any.
+    Files(Box<FilesPlan>),
 }
 
 /// A plan to run a program.
@@ -74,13 +77,13 @@ impl Plan {
                 let otherwise = otherwise(tier, &confinement, machine);
                 let cleared = *cleared;
                 let prepared = Prepared { cleared, confinement, tier, entry, ruling };
-                Kind::Program(ProgramPlan { prepared, description, otherwise })
+                Kind::Program(Box::new(ProgramPlan { prepared, description, otherwise }))
             }
             Work::Files(cleared) => {
                 let description = describe_files(&confinement)?;
                 let cleared = *cleared;
                 let prepared = Prepared { cleared, confinement, tier, entry, ruling };
-                Kind::Files(FilesPlan { prepared, description })
+                Kind::Files(Box::new(FilesPlan { prepared, description }))
             }
         }))
     }
@@ -94,11 +97,8 @@ impl Plan {
     }
 
     /// What it is a plan for.
-    pub(crate) fn sorted(self) -> Result<ProgramPlan, FilesPlan> {
-        match self.0 {
-            Kind::Program(plan) => Ok(plan),
-            Kind::Files(plan) => Err(plan),
-        }
+    pub(crate) fn kind(self) -> Kind {
+        self.0
     }
 }
 

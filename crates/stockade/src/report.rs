@@ -186,12 +186,11 @@ impl From<ToolCall> for Asked {
         let argv = match call.tool {
             Tool::Exec(exec) => exec.argv,
             Tool::Line(line) => vec![line.text],
-            Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
             Tool::File(file) => {
                 let path = file.path().map(|path| path.as_os_str().to_owned());
                 file.pattern().map(OsString::from).into_iter().chain(path).collect()
             }
-            Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+            Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
         };
         Self { id: call.id, tool, argv }
     }

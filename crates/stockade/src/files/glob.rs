@@ -29,7 +29,7 @@ pub(super) fn glob(job: &Job<'_>, glob: &Glob) -> Result<Told, FileError> {
             let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
             found.push(((stat.st_mtime, nanos), met.path.to_owned()));
         }
-        Ok(Next::Go)
+        Next::Go
     })?;
     found.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     let mut lines = Lines::new(job.output_max);

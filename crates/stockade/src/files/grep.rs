@@ -32,10 +32,11 @@ pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<Told, FileError> {
     let search = Search::new(grep)?;
     let mut answer = Answer::new(job, grep);
     let mut passed = Passed::default();
-    let start = job.place.file.as_ref();
-    let start = start.ok_or_else(|| FileError::Missing(job.place.real.clone()))?;
-    let stat = stat_of(start.as_fd()).map_err(FileError::system("look at", &job.place.real))?;
-    let walked = if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+    let handle = job.place.file.as_ref();
+    let handle = handle.ok_or_else(|| FileError::Missing(job.place.real.clone()))?;
+    let mode =
+        stat_of(handle.as_fd()).map_err(FileError::system("look at", &job.place.real))?.st_mode;
+    let walked = if FileType::from_raw_mode(mode) == FileType::Directory {
         walk(job, |met| search.meet(met, &mut answer, &mut passed))?
     } else {
         let (file, stat) = judged(job.place)?;
@@ -113,12 +114,7 @@ impl Search {
         })
     }
 
-    fn meet(
-        &self,
-        met: &Met<'_>,
-        answer: &mut Answer<'_>,
-        passed: &mut Passed,
-    ) -> Result<Next, FileError> {
+    fn meet(&self, met: &Met<'_>, answer: &mut Answer<'_>, passed: &mut Passed) -> Next {
         let is_meant = met.kind == FileType::RegularFile
             && self.names.as_ref().is_none_or(|names| names.is_match(met.below))
             && self
@@ -126,7 +122,7 @@ impl Search {
                 .as_ref()
                 .is_none_or(|types| types.matched(met.path, false).is_whitelist());
         if !is_meant {
-            return Ok(Next::Go);
+            return Next::Go;
         }
         let count = |count: &mut u64| *count = count.saturating_add(1);
         let opened = entry(met.folder, met.name)
@@ -140,7 +136,7 @@ impl Search {
             Err(FileError::NoFile { .. }) => {}
             Err(_) => count(&mut passed.unread),
         }
-        Ok(if answer.is_full() { Next::Stop } else { Next::Go })
+        if answer.is_full() { Next::Stop } else { Next::Go }
     }
 
     fn file(&self, path: &Path, bytes: &[u8], answer: &mut Answer<'_>) {

@@ -91,13 +91,10 @@ pub fn sweep(notes: BorrowedFd<'_>) -> std::io::Result<usize> {
         }
         let mut text = Vec::new();
         File::from(opened).take(NOTE_BYTES_MAX).read_to_end(&mut text)?;
-        match remove(&text) {
-            Ok(removed) => {
-                swept = swept.saturating_add(usize::from(removed));
-                rustix::fs::unlinkat(notes, name, AtFlags::empty())?;
-            }
-            // The disk may be back at a later start.
-            Err(_) => {}
+        // A note about a disk that is not there now is kept for a later start.
+        if let Ok(removed) = remove(&text) {
+            swept = swept.saturating_add(usize::from(removed));
+            rustix::fs::unlinkat(notes, name, AtFlags::empty())?;
         }
     }
     Ok(swept)

@@ -33,7 +33,7 @@ pub(super) fn to_windows(text: &[u8]) -> Vec<u8> {
 /// The number of the line in which a byte stands, from 1.
 pub(super) fn number(bytes: &[u8], at: usize) -> usize {
     let before = bytes.get(..at).unwrap_or(bytes);
-    before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
+    memchr::memchr_iter(b'\n', before).count().saturating_add(1)
 }
 
 #[cfg(test)]

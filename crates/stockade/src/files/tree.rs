@@ -68,7 +68,7 @@ impl Walked {
 /// Goes through all files and links below the folder that was judged, names in their order.
 pub(super) fn walk(
     job: &Job<'_>,
-    mut meet: impl FnMut(&Met<'_>) -> Result<Next, FileError>,
+    mut meet: impl FnMut(&Met<'_>) -> Next,
 ) -> Result<Walked, FileError> {
     let place = job.place;
     let start = place.file.as_ref().ok_or_else(|| FileError::Missing(place.real.clone()))?;
@@ -104,8 +104,8 @@ pub(super) fn walk(
                 continue;
             }
             let (name, path, below) = (name.as_os_str(), path.as_path(), below.as_path());
-            let met = Met { folder: folder.as_fd(), name, path, below, kind };
-            if meet(&met)? == Next::Stop {
+            let one = Met { folder: folder.as_fd(), name, path, below, kind };
+            if meet(&one) == Next::Stop {
                 return Ok(walked);
             }
         }
@@ -135,10 +135,10 @@ fn list(
         if name == "." || name == ".." {
             continue;
         }
-        let kind = match entry.file_type() {
-            FileType::Unknown => kind_of(folder.as_fd(), name)?,
-            known => known,
-        };
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            kind = kind_of(folder.as_fd(), name)?;
+        }
         names.insert(name.to_owned(), kind);
         *left = left.saturating_sub(1);
         if *left == 0 {

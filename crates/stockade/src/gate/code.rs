@@ -9,7 +9,7 @@ use super::act::act;
 use super::complaint;
 use super::examine::{Examination, Examined, Examiner};
 use super::facts::Shown;
-use super::permit::{Cleared, Folder, StandardInput};
+use super::permit::{Cleared, Folder, StandardInput, Work};
 use super::ruled::Doubt;
 use crate::call::{Argv, Code, ToolCall};
 use crate::confine::Confinement;
@@ -46,7 +46,8 @@ impl Examiner {
         let cleared = if ruling.decision == Decision::Deny {
             Err(None)
         } else {
-            self.cleared_code(call, code, &view).map_err(Some)
+            let cleared = self.cleared_code(call, code, &view).map_err(Some);
+            cleared.map(|cleared| Work::Program(Box::new(cleared)))
         };
         let (program, _) = code.language.interpreter();
         let words = ["Code".into(), language.into(), OsString::from_vec(code.source.clone())];

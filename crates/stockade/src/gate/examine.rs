@@ -179,9 +179,11 @@ impl Examiner {
             Tool::Line(line) => {
                 split(&line.text).ok_or_else(|| complaint::unparseable(&line.text))?
             }
-            Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
-                raw_words(&call.tool)
-            }
+            Tool::Exec(_)
+            | Tool::Code(_)
+            | Tool::File(_)
+            | Tool::Unknown(_)
+            | Tool::Malformed(_) => raw_words(&call.tool),
         };
         let argv = Argv::parse(words).map_err(|bad| complaint::malformed(&bad))?;
         let view = View::open(&self.root, call.cwd.as_deref())
@@ -200,7 +202,8 @@ impl Examiner {
             Tool::Exec(exec) if !exec.stdin.is_empty() => Input::Given,
             Tool::Exec(_)
             | Tool::Line(_)
-            | Tool::Code(_) | Tool::File(_)
+            | Tool::Code(_)
+            | Tool::File(_)
             | Tool::Unknown(_)
             | Tool::Malformed(_) => Input::Nothing,
         };
@@ -274,7 +277,9 @@ pub(super) fn clear(
 ) -> Result<Cleared, Failure> {
     let stdin = match &call.tool {
         Tool::Exec(exec) => exec.stdin.clone(),
-        Tool::Line(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+        Tool::Line(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
+            Vec::new()
+        }
     };
     let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
     let opened = view.cwd().try_clone_to_owned();

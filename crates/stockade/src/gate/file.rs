@@ -17,7 +17,7 @@ use crate::confine::Files;
 use crate::files::Sight;
 use crate::inspect::{Axis, Finding, Misplaced, Placed, View, Weight};
 use crate::outcome::Failure;
-use crate::policy::rule::{Facts, PathFacts};
+use crate::policy::rule::{Facts, PathFacts, Rules};
 use crate::policy::weigh::Kind;
 use crate::policy::{Decision, Judgement, Mode, Policy, Profile, Ruling};
 use crate::shell::state::lexical;
@@ -70,7 +70,7 @@ impl Examiner {
             Ok(_) | Err(_) => Err(None),
         };
         let question =
-            (ruling.decision == Decision::Ask).then(|| Doubt { ground, facts: shown.facts });
+            (ruling.decision == Decision::Ask).then_some(Doubt { ground, facts: shown.facts });
         let (commands, spared) = (Vec::new(), false);
         let changes_nothing = act.kind == Kind::Reads;
         let examination =
@@ -141,7 +141,7 @@ impl Examiner {
         // What is only read or written by name meets no other file.
         let rules = match file {
             FileCall::Glob(_) | FileCall::Grep(_) => self.policy().rules.clone(),
-            FileCall::Read(_) | FileCall::Write(_) | FileCall::Edit(_) => Default::default(),
+            FileCall::Read(_) | FileCall::Write(_) | FileCall::Edit(_) => Rules::default(),
         };
         Box::new(RuledSight { rules, facts, hide: files.hide.clone() })
     }

@@ -76,7 +76,7 @@ pub(super) fn shown(
             let foreign = Foreign { name: file.name().to_owned(), input: file.input() };
             add_input(&foreign, view, home, &mut shown);
         }
-        Tool::Exec(_) | Tool::Line(_) | Tool::Malformed(_) => {}
+        Tool::Exec(_) | Tool::Line(_) | Tool::Code(_) | Tool::Malformed(_) => {}
     }
     shown
 }

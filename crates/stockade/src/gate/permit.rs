@@ -102,11 +102,11 @@ impl Work {
         }
     }
 
-    /// The folder of the call.
-    pub(super) fn cwd_path(&self) -> &Path {
+    /// The folder of the call, if it is known before the run.
+    pub(super) fn cwd_path(&self) -> Option<&Path> {
         match self {
-            Self::Program(cleared) => &cleared.cwd_path,
-            Self::Files(files) => &files.cwd_path,
+            Self::Program(cleared) => cleared.folder.path(),
+            Self::Files(files) => Some(&files.cwd_path),
         }
     }
 

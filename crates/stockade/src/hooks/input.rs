@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Code, Exec, Language, Line, Tool, ToolCall};
+use crate::call::{Code, Exec, FileCall, Language, Line, Tool, ToolCall};
 
 /// One form in which hooks may see a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,11 @@ pub fn forms(call: &ToolCall) -> Result<Vec<Seen>, Unseen> {
             let script = code.language.is_shell().then_some(Seen { tool: "Bash", input: script });
             Ok(std::iter::once(own).chain(script).collect())
         }
+        Tool::File(file) => {
+            let is_text = file.path().is_none_or(|path| path.to_str().is_some());
+            let seen = Seen { tool: file.name(), input: file.input() };
+            is_text.then(|| vec![seen]).ok_or(Unseen::NotText)
+        }
         Tool::Unknown(_) | Tool::Malformed(_) => Err(Unseen::NoTool),
     }
 }
@@ -91,6 +96,12 @@ pub fn rewritten(call: &ToolCall, input: &Map<String, Value>) -> Result<ToolCall
             let language = wire.language.parse::<Language>();
             let language = language.map_err(|error| Misfit::new("Code", &error.to_string()))?;
             (Tool::Code(Code { language, source: wire.source.into_bytes() }), wire.timeout)
+        }
+        Tool::File(file) => {
+            let parsed = FileCall::parse(file.name(), input).transpose();
+            let parsed = parsed.map_err(|error| Misfit::new(file.name(), &error.to_string()))?;
+            let file = parsed.ok_or_else(|| Misfit::new(file.name(), "it is no file tool"))?;
+            return Ok(ToolCall { tool: Tool::File(file), ..call.clone() });
         }
         Tool::Unknown(foreign) => return Err(Misfit::new(&foreign.name, "it is no tool of ours")),
         Tool::Malformed(_) => return Err(Misfit::new("malformed", "there was no call")),

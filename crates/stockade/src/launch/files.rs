@@ -9,7 +9,7 @@ use crate::confine::Files;
 use crate::files::{Changes, FileError, Job, Told};
 use crate::gate::{FileWork, Prepared};
 use crate::guarantee::Guarantee;
-use crate::limits::LimitHit;
+use crate::limits::{ByteCount, LimitHit};
 use crate::outcome::{Exit, Failure, Outcome, Usage};
 use crate::output::Captured;
 use crate::plan::FilesPlan;
@@ -30,7 +30,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         told_from: &cleared.cwd_path,
         notes: notes.as_fd(),
         output_max: limits.output.as_len(),
-        file_bytes_max: limits.file_size.map_or(u64::MAX, |most| most.get()),
+        file_bytes_max: limits.file_size.map_or(u64::MAX, ByteCount::get),
         until: started.checked_add(limits.wall).unwrap_or(started),
     };
     let result = job.perform();
@@ -40,7 +40,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         Ok(told) => (told, Exit::Code(1)),
         Err(error) => (refused(&error), Exit::Code(1)),
     };
-    let changes = cleared.file.writes().then(|| Changes { files: told.changes, unseen: None });
+    let changes = cleared.file.writes().then_some(Changes { files: told.changes, unseen: None });
     Ok(Outcome {
         exit,
         limit: told.limit,

@@ -18,7 +18,7 @@ use super::held::Held;
 use super::machine::probe;
 use super::scratch::Scratch;
 use super::spec::{environment, not_started, rlimits, signal_scope};
-use crate::confine::{Confinement, Files, Network};
+use crate::confine::{Confinement, Files, Network, Watched};
 use crate::hooks::{Ended, Fault, Ran, Runner};
 use crate::limits::{ByteCount, LimitHit, Limits};
 use crate::outcome::{Exit, Failure, Outcome};
@@ -170,6 +170,7 @@ impl HookRunner {
                 toolchains: Vec::new(),
                 hide: Vec::new(),
                 protect: Vec::new(),
+                watched: Watched::Nothing,
             },
             network: Network::Host,
         }

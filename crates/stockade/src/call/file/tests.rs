@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Case, FileCall, Numbers, Show, Span};
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
-fn parsed(tool: &str, input: Value) -> Result<FileCall, String> {
+fn parsed(tool: &str, input: &Value) -> Result<FileCall, String> {
     FileCall::parse(tool, &object(input)).unwrap().map_err(|bad| bad.to_string())
 }
 
@@ -31,9 +31,9 @@ fn every_input_comes_back_as_it_was() {
             }),
         ),
     ] {
-        let call = parsed(tool, input.clone()).unwrap();
-        assert_eq!(parsed(call.name(), Value::Object(call.input())), Ok(call.clone()));
-        for (field, value) in object(input) {
+        let call = parsed(tool, &input).unwrap();
+        assert_eq!(parsed(call.name(), &Value::Object(call.input())), Ok(call.clone()));
+        for (field, value) in object(&input) {
             assert_eq!(call.input().get(&field), Some(&value), "{tool} {field}");
         }
     }
@@ -50,7 +50,7 @@ fn what_does_not_fit_is_said() {
         ("Grep", json!({}), "pattern"),
         ("Grep", json!({"pattern": "x", "output_mode": "all"}), "all"),
     ] {
-        let error = parsed(tool, input).unwrap_err();
+        let error = parsed(tool, &input).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
     assert_eq!(FileCall::parse("WebFetch", &Map::new()), None);
@@ -59,7 +59,7 @@ fn what_does_not_fit_is_said() {
 #[test]
 fn context_is_for_both_sides_unless_one_is_named() {
     let input = json!({"pattern": "x", "-C": 3, "-A": 0, "head_limit": 0});
-    let Ok(FileCall::Grep(grep)) = parsed("Grep", input) else { panic!("no search") };
+    let Ok(FileCall::Grep(grep)) = parsed("Grep", &input) else { panic!("no search") };
     assert_eq!((grep.before, grep.after, grep.head_limit), (3, 0, None));
     assert_eq!((grep.show, grep.case), (Show::Files, Case::Matters));
     assert_eq!((grep.span, grep.numbers), (Span::Line, Numbers::Shown));

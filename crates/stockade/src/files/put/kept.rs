@@ -15,8 +15,8 @@ const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 /// Gives a new file what the old one has. What cannot be kept is said.
 pub(super) fn keep(old: &File, stat: &Stat, new: &File) -> Result<Vec<String>, FileError> {
     let mut lost = Vec::new();
-    let made = rustix::fs::fstat(new).map_err(FileError::system("look at", "the new file"))?;
-    if (made.st_uid, made.st_gid) != (stat.st_uid, stat.st_gid) {
+    let now = rustix::fs::fstat(new).map_err(FileError::system("look at", "the new file"))?;
+    if (now.st_uid, now.st_gid) != (stat.st_uid, stat.st_gid) {
         let (user, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
         let whole = rustix::fs::fchown(new, Some(user), Some(group));
         if whole.is_err() && rustix::fs::fchown(new, None, Some(group)).is_err() {

@@ -148,7 +148,7 @@ fn a_person_may_say_yes_and_is_shown_all_of_it() {
     let yes = Arc::new(Yes::default());
     let policy = policy(|policy| policy.mode = Mode::Default);
     let stockade = Stockade::open(&place.root(), policy, &place.journal()).unwrap();
-    let stockade = stockade.with_approver(Arc::clone(&yes) as Arc<dyn Approver>);
+    let stockade = stockade.with_approver(Arc::<Yes>::clone(&yes));
     for path in ["a", ".bashrc"] {
         let report =
             as_json(&stockade.run(call("Write", &json!({"file_path": path, "content": "x"}))));
@@ -185,4 +185,37 @@ fn a_call_from_a_folder_names_paths_from_there() {
     assert_eq!(text(&report, "stdout"), "a");
     let report = place.run_with(unboxed(), call("Glob", &json!({"pattern": "*"})).in_folder("sub"));
     assert_eq!(text(&report, "stdout"), "a\n");
+}
+
+/// A policy with one hook before writes, which says this.
+fn hooked(place: &Project, line: &str) -> Policy {
+    let text = format!(
+        "[[hook]]\nname = 'guard'\nevent = 'pre'\nmatch = 'Write'\nshell = '''cat >/dev/null; {line}'''\n"
+    );
+    let hooks = Policy::from_text(&place.beside("own.toml"), &text).unwrap().hooks;
+    Policy { hooks, ..unboxed() }
+}
+
+#[test]
+fn hooks_are_asked_and_what_they_rewrite_is_judged_again() {
+    let place = Project::new();
+    fs::write(place.path("a"), "a").unwrap();
+    let input = json!({"file_path": "a", "content": "x"});
+    let report = run_with(&place, hooked(&place, "echo never >&2; exit 2"), "Write", &input);
+    assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("hook")), "{report}");
+    let report = run_with(&place, hooked(&place, "exit 2"), "Read", &json!({"file_path": "a"}));
+    assert_eq!(text(&report, "stdout"), "a", "the hook is about writes");
+    let to = |path: &str, content: &str| {
+        let input = json!({"file_path": path, "content": content});
+        let said = json!({"hookSpecificOutput": {"updatedInput": input}}).to_string();
+        hooked(&place, &format!("printf %s \"{}\"", said.replace('"', "\\\"")))
+    };
+    let report = run_with(&place, to("b", "y"), "Write", &input);
+    assert_eq!(report["changes"][0]["path"], json!("b"), "{report}");
+    assert_eq!(fs::read_to_string(place.path("b")).unwrap(), "y");
+    for path in ["../out", ".git/hooks/pre-commit", ".bashrc"] {
+        let report = run_with(&place, to(path, "y"), "Write", &input);
+        assert_eq!(report["denied"], json!(true), "{path}: {report}");
+    }
+    assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "a");
 }

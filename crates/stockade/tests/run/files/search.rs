@@ -64,7 +64,9 @@ fn the_last_changed_comes_first() {
             .set_modified(time)
             .unwrap();
     };
-    (set("a", 50), set("b", 10), set("c", 90));
+    for (name, ago) in [("a", 50), ("b", 10), ("c", 90)] {
+        set(name, ago);
+    }
     let report = run(&place, "Glob", &json!({"pattern": "*"}));
     assert_eq!(text(&report, "stdout"), "b\na\nc\n");
 }

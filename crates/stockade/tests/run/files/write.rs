@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stockade::limits::ByteCount;
 
 use super::{run_with, write};
-use crate::support::{Project, policy, text};
+use crate::support::{Project, policy, skip, text};
 
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 /// Of `x`.
@@ -63,7 +63,7 @@ fn replaces_a_file_and_keeps_its_mode_attributes_and_line_ends() {
         let long = rustix::fs::getxattr(&file, "user.note", &mut value[..]).unwrap();
         assert_eq!(&value[..long], b"n");
     } else {
-        println!("skipped: this file system has no extended attributes");
+        skip("xattr", "this file system has no extended attributes");
     }
     fs::write(&file, "a\r\nb\r\n").unwrap();
     write(&place, "run.sh", "c\nd\n");
@@ -119,7 +119,7 @@ fn a_file_that_is_too_large_is_not_written() {
 #[test]
 fn a_file_that_cannot_be_written_is_not_replaced() {
     if rustix::process::geteuid().is_root() {
-        println!("skipped: root can write every file");
+        skip("unprivileged", "root can write every file");
         return;
     }
     let place = Project::new();
