@@ -12,9 +12,9 @@ use stockade::inspect::{Found, Input, View};
 use stockade::knowledge::EffectKind;
 use stockade::launch::probe;
 use stockade::outcome::Failure;
-use stockade::plan::{Otherwise, describe, describe_files, otherwise};
+use stockade::plan::{Otherwise, describe, describe_closure, describe_files, otherwise};
 use stockade::policy::{By, Decision};
-use stockade::tier::Description;
+use stockade::tier::{Description, Tier};
 
 use crate::args::{Check, Common, What};
 use crate::considered::Told;
@@ -69,7 +69,7 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     let call = if call.cwd.is_none() { setup::placed(call, common) } else { call };
     let examination = examiner.examine(&call);
     // Nothing of ours runs a tool that is not ours, so there is nothing to plan.
-    let is_ours = !matches!(call.tool, Tool::Unknown(_));
+    let is_ours = !matches!(call.tool, Tool::Unknown(_)) || examiner.registered(&call).is_some();
     let plan = (depth == Depth::Plan && is_ours).then(|| plan_for(&call, &examiner, &examination));
     let rules = (depth == Depth::Plan).then(|| Told::new(&examiner, &call, &examination));
     let hooks = examiner.hooks_for(&call);
@@ -115,7 +115,12 @@ fn plan_for(call: &ToolCall, examiner: &Examiner, examination: &Examination) -> 
     if matches!(call.tool, Tool::File(_)) {
         return Planned { first: describe_files(&examination.confinement), otherwise: None };
     }
-    let (tier, confinement, machine) = (examiner.policy().tier, &examination.confinement, probe());
+    let (confinement, machine) = (&examination.confinement, probe());
+    let declared = examiner.registered(call).map(|tool| tool.declaration.tier);
+    if declared == Some(Tier::Inline) {
+        return Planned { first: describe_closure(confinement), otherwise: None };
+    }
+    let tier = declared.unwrap_or(examiner.policy().tier);
     Planned {
         first: describe(tier, confinement, machine),
         otherwise: otherwise(tier, confinement, machine),
@@ -127,9 +132,12 @@ fn line_of<'c>(call: &'c ToolCall, examiner: &Examiner) -> Option<&'c str> {
     match &call.tool {
         Tool::Line(line) if examiner.policy().settings.only.is_none() => line.text.to_str(),
         Tool::Code(code) if code.language.is_shell() => std::str::from_utf8(&code.source).ok(),
-        Tool::Line(_) | Tool::Exec(_) | Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {
-            None
-        }
+        Tool::Line(_)
+        | Tool::Exec(_)
+        | Tool::Code(_)
+        | Tool::File(_)
+        | Tool::Unknown(_)
+        | Tool::Malformed(_) => None,
     }
 }
 

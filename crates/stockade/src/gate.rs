@@ -13,6 +13,7 @@ mod hooked;
 mod line;
 mod permit;
 mod question;
+mod registered;
 mod ruled;
 mod sight;
 mod toolchain;
@@ -31,6 +32,7 @@ use granted::Granted;
 use hooked::Hooked;
 pub(crate) use hooked::permission_mode;
 pub use hooked::{Rewritten, Said};
+pub(crate) use permit::InlineWork;
 pub use permit::Permit;
 pub(crate) use permit::{Cleared, Folder, Prepared, StandardInput, Work};
 pub use question::{Offer, Prompt, Question};
@@ -48,6 +50,7 @@ use crate::knowledge::Knowledge;
 use crate::outcome::chain;
 use crate::policy::weigh::Ground;
 use crate::policy::{By, Decision, Ruling, propose};
+use crate::registry::{Duplicate, Registered};
 
 /// Judges calls by one policy and writes every verdict into one journal.
 ///
@@ -78,6 +81,12 @@ impl Gate {
         let own_files = place_of(journal.path()).into_iter().chain(places).chain(targets).collect();
         let (asking, granted) = (Mutex::new(()), Mutex::default());
         Self { examiner, journal, own_files, hooks, approver: None, asking, granted }
+    }
+
+    /// The same gate, with one more tool.
+    pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
+        self.examiner = self.examiner.with_tool(tool)?;
+        Ok(self)
     }
 
     /// The same gate, with somebody to ask. Without, every question is a refusal.

@@ -5,6 +5,7 @@ mod disk;
 mod doctor;
 mod files;
 mod held;
+mod inline;
 mod hook;
 mod jail;
 mod machine;
@@ -49,6 +50,9 @@ pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
         plan::Kind::Files(plan) => {
             return files::start(*plan).map(|outcome| Running(Kind::Done(Box::new(outcome))));
         }
+        plan::Kind::Inline(plan) => {
+            return Ok(Running(Kind::Done(Box::new(inline::start(*plan)))));
+        }
     };
     let Files { root, write, watched, .. } = &plan.confinement().files;
     let before = Before::look(root, write, *watched);
@@ -72,7 +76,7 @@ pub struct Running(Kind);
 enum Kind {
     /// A program, and how its folders were before.
     Held(Box<held::Held>, Option<Before>),
-    /// Files were read or written already.
+    /// Files were read or written already, or a closure has run.
     Done(Box<Outcome>),
 }
 

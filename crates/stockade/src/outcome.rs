@@ -71,6 +71,9 @@ pub struct Failure {
     /// There is no such program.
     #[serde(skip)]
     pub no_such_program: bool,
+    /// It may go well another time: the machine was short of something.
+    #[serde(skip)]
+    pub transient: bool,
 }
 
 impl Failure {
@@ -82,6 +85,7 @@ impl Failure {
             message: message.into(),
             remedy: None,
             no_such_program: false,
+            transient: false,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::confine::Confinement;
-use crate::gate::{FileWork, Permit, Prepared, Work};
+use crate::gate::{FileWork, InlineWork, Permit, Prepared, Work};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::outcome::Failure;
 use crate::tier::{Description, Machine, Tier, inline, jail};
@@ -46,6 +46,21 @@ pub(crate) enum Kind {
     Program(Box<ProgramPlan>),
     /// Files are read or written without any.
     Files(Box<FilesPlan>),
+    /// A closure of the host runs.
+    Inline(Box<InlinePlan>),
+}
+
+/// A plan to run a closure.
+#[derive(Debug)]
+pub(crate) struct InlinePlan {
+    prepared: Prepared<InlineWork>,
+    description: Description,
+}
+
+impl InlinePlan {
+    pub(crate) fn into_parts(self) -> (Prepared<InlineWork>, Description) {
+        (self.prepared, self.description)
+    }
 }
 
 /// A plan to run a program.
@@ -79,6 +94,12 @@ impl Plan {
                 let prepared = Prepared { cleared, confinement, tier, entry, ruling };
                 Kind::Program(Box::new(ProgramPlan { prepared, description, otherwise }))
             }
+            Work::Inline(cleared) => {
+                let description = describe_closure(&confinement)?;
+                let cleared = *cleared;
+                let prepared = Prepared { cleared, confinement, tier, entry, ruling };
+                Kind::Inline(Box::new(InlinePlan { prepared, description }))
+            }
             Work::Files(cleared) => {
                 let description = describe_files(&confinement)?;
                 let cleared = *cleared;
@@ -93,6 +114,7 @@ impl Plan {
         match &self.0 {
             Kind::Program(plan) => plan.tier(),
             Kind::Files(plan) => plan.prepared.tier,
+            Kind::Inline(plan) => plan.prepared.tier,
         }
     }
 
@@ -129,6 +151,7 @@ impl fmt::Display for Plan {
         let (description, otherwise) = match &self.0 {
             Kind::Program(plan) => (&plan.description, &plan.otherwise),
             Kind::Files(plan) => (&plan.description, &None),
+            Kind::Inline(plan) => (&plan.description, &None),
         };
         description.fmt(f)?;
         match otherwise {
@@ -168,6 +191,11 @@ pub fn describe(
 /// required.
 pub fn describe_files(confinement: &Confinement) -> Result<Description, Failure> {
     keeping(Tier::Inline, inline::describe(confinement), confinement, "")
+}
+
+/// What is done about a closure of the host.
+pub fn describe_closure(confinement: &Confinement) -> Result<Description, Failure> {
+    keeping(Tier::Inline, inline::describe_closure(confinement), confinement, "")
 }
 
 /// What a tier would do where user namespaces are refused, if it has a form for that.

@@ -193,7 +193,12 @@ impl Policy {
 
     /// All that is required to be kept, in the tier that this policy chooses.
     pub fn required(&self) -> BTreeMap<Guarantee, Kept> {
-        self.require.in_tier(self.tier, self.network)
+        self.required_in(self.tier)
+    }
+
+    /// The same in another tier.
+    pub fn required_in(&self, tier: Tier) -> BTreeMap<Guarantee, Kept> {
+        self.require.in_tier(tier, self.network)
     }
 
     /// What a person should know about the files and rules that were read, a line each.

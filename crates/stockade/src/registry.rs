@@ -8,7 +8,8 @@ mod inline;
 mod typed;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 pub use builder::ToolBuilder;
 pub use inline::{Closure, Endured, endure};
@@ -18,6 +19,9 @@ use crate::policy::tool::{Declaration, PolicyTool, Runs};
 
 /// Calls a Python function with an input, and prints nothing but its value.
 const FUNCTION: &str = include_str!("registry/function.py");
+
+/// The tools that are always there, made when the first of them is looked for.
+static SHIPPED: LazyLock<Vec<Registered>> = LazyLock::new(builder::shipped);
 
 /// Every tool by its name.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +47,8 @@ pub enum Works {
     Program {
         /// The program and its arguments.
         words: Vec<OsString>,
-        /// What it needs to read besides the project.
-        reads: Option<std::path::PathBuf>,
+        /// What it needs to read besides the project: its own files, and nothing else beside them.
+        reads: Vec<PathBuf>,
     },
 }
 
@@ -54,7 +58,7 @@ impl Registry {
         let declared = tools
             .iter()
             .map(|tool| Registered { declaration: tool.declaration.clone(), works: works(tool) });
-        Self { tools: builder::shipped().into_iter().chain(declared).collect() }
+        Self { tools: declared.collect() }
     }
 
     /// The same with one more. A name that is there already is refused.
@@ -70,19 +74,23 @@ impl Registry {
 
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Registered> {
-        self.tools.iter().find(|tool| tool.declaration.name.as_str() == name)
+        self.each().find(|tool| tool.declaration.name.as_str() == name)
     }
 
     /// All of them, by name.
     pub fn all(&self) -> Vec<&Registered> {
-        let mut all: Vec<&Registered> = self.tools.iter().collect();
+        let mut all: Vec<&Registered> = self.each().collect();
         all.sort_by(|a, b| a.declaration.name.cmp(&b.declaration.name));
         all
     }
 
     /// The names of all of them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|tool| tool.declaration.name.as_str())
+        self.each().map(|tool| tool.declaration.name.as_str())
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Registered> {
+        SHIPPED.iter().chain(&self.tools)
     }
 }
 
@@ -96,28 +104,32 @@ pub struct Duplicate {
 
 fn works(tool: &PolicyTool) -> Works {
     match &tool.runs {
-        Runs::Command(words) => {
-            let words = words.iter().enumerate();
-            let words = words.map(|(at, word)| placed(word, at == 0, &tool.folder)).collect();
-            Works::Program { words, reads: Some(tool.folder.clone()) }
+        Runs::Command(written) => {
+            let placed = |(at, word): (usize, &String)| placed(word, at == 0, &tool.folder);
+            let own: Vec<Option<PathBuf>> = written.iter().enumerate().map(placed).collect();
+            let words = own.iter().zip(written);
+            let words = words.map(|(own, word)| match own {
+                Some(path) => path.clone().into_os_string(),
+                None => OsString::from(word),
+            });
+            Works::Program { words: words.collect(), reads: own.into_iter().flatten().collect() }
         }
         Runs::Python { module, function } => {
             let target = format!("{module}:{function}");
             let words = ["python3", "-I", "-c", FUNCTION, &target].map(OsString::from);
             let folder = tool.folder.clone().into_os_string();
             let words = words.into_iter().chain([folder]).collect();
-            Works::Program { words, reads: Some(tool.folder.clone()) }
+            let package = module.split('.').next().unwrap_or_default();
+            let places = [tool.folder.join(package), tool.folder.join(format!("{package}.py"))];
+            let reads = places.into_iter().filter(|place| place.exists()).collect();
+            Works::Program { words, reads }
         }
     }
 }
 
-/// A word of a command: a relative path begins at the folder of the file that names it.
-fn placed(word: &str, is_program: bool, folder: &Path) -> OsString {
+/// A word of a command that is a relative path, from the folder of the file that names it.
+fn placed(word: &str, is_program: bool, folder: &Path) -> Option<PathBuf> {
     let is_relative = word.starts_with("./") || word.starts_with("../");
     let is_path = is_relative || (is_program && word.contains('/') && !word.starts_with('/'));
-    if is_path {
-        folder.join(word.strip_prefix("./").unwrap_or(word)).into_os_string()
-    } else {
-        OsString::from(word)
-    }
+    is_path.then(|| folder.join(word.strip_prefix("./").unwrap_or(word)))
 }

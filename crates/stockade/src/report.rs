@@ -1,22 +1,20 @@
 //! What the caller gets: refused, failed, or an outcome, as one JSON object.
 
+mod wire;
+
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use data_encoding::BASE64;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::call::{CallId, Tool, ToolCall};
-use crate::files::Change;
 use crate::gate::{Refusal, Said, Settled};
-use crate::guarantee::Enforced;
-use crate::hooks::Spoken;
 use crate::journal::record::Reply;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome};
-use crate::output::Captured;
-use crate::policy::{By, Decision, Ruling};
+use crate::policy::Ruling;
+use crate::registry::answer::answer;
 
 /// The exit code of a call that was refused: nothing was spawned.
 pub const REFUSED_EXIT_CODE: i32 = -100;
@@ -46,6 +44,10 @@ pub struct Report {
     pub said: Said,
     /// The hooks that changed the output before anybody got it.
     pub redacted_by: Vec<String>,
+    /// What a registered tool answered, or what went wrong with that.
+    pub answer: Option<Result<Value, String>>,
+    /// How often it was tried.
+    pub attempts: u32,
 }
 
 /// The questions of one call.
@@ -88,7 +90,28 @@ impl Report {
         let Asked { id, tool, argv } = call;
         let (said, redacted_by) = (Said::default(), Vec::new());
         let questions = Questions::default();
-        Self { call: id, tool, argv, duration, ruling, questions, body, said, redacted_by }
+        Self {
+            call: id,
+            tool,
+            argv,
+            duration,
+            ruling,
+            questions,
+            body,
+            said,
+            redacted_by,
+            answer: None,
+            attempts: 1,
+        }
+    }
+
+    /// The same report, on a registered tool that was tried this often: what is in its output is its
+    /// answer.
+    #[must_use]
+    pub fn with_answer(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self.answer = self.outcome().map(answer);
+        self
     }
 
     /// The same report, with what people were asked.
@@ -107,7 +130,7 @@ impl Report {
 
     /// Whether the program ran and ended well.
     pub fn ok(&self) -> bool {
-        self.exit_code() == Some(0) && !self.timed_out()
+        self.exit_code() == Some(0) && !self.timed_out() && !matches!(self.answer, Some(Err(_)))
     }
 
     /// The code in the report: the program's own, or one of ours.
@@ -194,156 +217,4 @@ impl From<ToolCall> for Asked {
         };
         Self { id: call.id, tool, argv }
     }
-}
-
-#[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "the report's fields are fixed by the design")]
-struct Wire<'a> {
-    call: &'a str,
-    tool: &'a str,
-    argv: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    argv_base64: Option<Vec<String>>,
-    ok: bool,
-    exit_code: Option<i32>,
-    stdout: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stdout_base64: Option<String>,
-    stderr: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stderr_base64: Option<String>,
-    truncated: bool,
-    timed_out: bool,
-    denied: bool,
-    reason: Option<String>,
-    instead: Option<&'a str>,
-    duration_ms: f64,
-    decision: Option<Decision>,
-    by: Option<By>,
-    rule: Option<&'a str>,
-    source: Option<&'a str>,
-    questions: &'a Questions,
-    failure: Option<&'a Failure>,
-    tier: Option<&'static str>,
-    signal: Option<i32>,
-    limit: Option<LimitHit>,
-    usage: Option<WireUsage>,
-    enforcement: &'a [Enforced],
-    denials: [(); 0],
-    changes: Option<&'a [Change]>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    notes: &'a [String],
-    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
-    context: &'a [Spoken],
-    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
-    messages: &'a [Spoken],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stop: Option<&'a Spoken>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rewritten: Option<WireRewritten<'a>>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    redacted_by: &'a [String],
-}
-
-#[derive(Serialize)]
-struct WireRewritten<'a> {
-    by: &'a str,
-    /// What was asked for.
-    argv: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct WireUsage {
-    wall_ms: f64,
-    cpu_ms: f64,
-    peak_memory_bytes: Option<u64>,
-    processes: Option<u32>,
-}
-
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let nothing = Captured::default();
-        let (outcome, allowed) = (self.outcome(), self.ruling.as_ref());
-        let (stdout, stderr) =
-            outcome.map_or((&nothing, &nothing), |outcome| (&outcome.stdout, &outcome.stderr));
-        let (refusal, failure) = match &self.body {
-            Body::Refused(refusal) => (Some(refusal), None),
-            Body::Failed(failure) => (None, Some(failure)),
-            Body::Ran(_) => (None, None),
-        };
-        Wire {
-            call: self.call.as_str(),
-            tool: &self.tool,
-            argv: self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            argv_base64: exact_argv(&self.argv),
-            ok: self.ok(),
-            exit_code: self.exit_code(),
-            stdout: lossy(stdout),
-            stdout_base64: exact(stdout),
-            stderr: lossy(stderr),
-            stderr_base64: exact(stderr),
-            truncated: self.truncated(),
-            timed_out: self.timed_out(),
-            denied: self.denied(),
-            reason: self.reason(),
-            instead: refusal.and_then(|refusal| refusal.instead.as_deref()),
-            duration_ms: millis(self.duration),
-            decision: refusal.map(|_| Decision::Deny).or(allowed.map(|ruling| ruling.decision)),
-            by: refusal.map(|refusal| refusal.by).or(allowed.map(|ruling| ruling.by)),
-            rule: refusal
-                .map(|refusal| refusal.rule.as_str())
-                .or(allowed.and_then(|ruling| ruling.rule.as_deref())),
-            source: refusal
-                .and_then(|refusal| refusal.source.as_deref())
-                .or(allowed.and_then(|ruling| ruling.source.as_deref())),
-            questions: &self.questions,
-            failure,
-            tier: outcome.map(|outcome| outcome.tier.name()),
-            signal: outcome.and_then(|outcome| match outcome.exit {
-                Exit::Signal(signal) => Some(signal),
-                Exit::Code(_) | Exit::Unknown => None,
-            }),
-            limit: outcome.and_then(|outcome| outcome.limit),
-            usage: outcome.map(|outcome| WireUsage {
-                wall_ms: millis(outcome.usage.wall),
-                cpu_ms: millis(outcome.usage.cpu),
-                peak_memory_bytes: outcome.usage.peak_memory_bytes,
-                processes: outcome.usage.processes,
-            }),
-            enforcement: outcome.map_or(&[], |outcome| &outcome.enforcement),
-            denials: [],
-            changes: outcome
-                .and_then(|outcome| outcome.changes.as_ref())
-                .map(|changes| changes.files.as_slice()),
-            notes: outcome.map_or(&[], |outcome| &outcome.notes),
-            context: &self.said.context,
-            messages: &self.said.messages,
-            stop: self.said.stop.as_ref(),
-            rewritten: self.said.rewritten.as_ref().map(|one| WireRewritten {
-                by: &one.by.name,
-                argv: one.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            }),
-            redacted_by: &self.redacted_by,
-        }
-        .serialize(serializer)
-    }
-}
-
-fn lossy(stream: &Captured) -> String {
-    String::from_utf8_lossy(&stream.bytes).into_owned()
-}
-
-/// The exact bytes, where the text is not.
-fn exact(stream: &Captured) -> Option<String> {
-    std::str::from_utf8(&stream.bytes).is_err().then(|| BASE64.encode(&stream.bytes))
-}
-
-fn exact_argv(argv: &[OsString]) -> Option<Vec<String>> {
-    let is_text = argv.iter().all(|word| word.to_str().is_some());
-    (!is_text).then(|| argv.iter().map(|word| BASE64.encode(word.as_bytes())).collect())
-}
-
-/// Milliseconds to two places.
-fn millis(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 100_000.0).round() / 100.0
 }

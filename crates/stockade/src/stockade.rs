@@ -13,10 +13,13 @@ use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
 use crate::launch::{self, Warmth, Yard};
+use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::policy::hook;
+use crate::policy::tool::Attempts;
+use crate::registry::{Duplicate, Registered};
 use crate::report::{Asked, Body, Questions, Report};
 use crate::tier::Tier;
 
@@ -119,6 +122,12 @@ impl Stockade {
         self
     }
 
+    /// The same, with one more tool that can be called. A name that is there already is refused.
+    pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
+        self.gate = self.gate.with_tool(tool)?;
+        Ok(self)
+    }
+
     /// The same, with somebody to ask where a call needs a yes. Without, such calls are refused.
     #[must_use]
     pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
@@ -145,19 +154,36 @@ impl Stockade {
             Verdict::Refused(refusal) => Err(Body::Refused(refusal)),
             Verdict::Impossible(failure) => Err(Body::Failed(failure)),
         };
-        let (ruling, body) = match permit {
-            Ok(permit) => (Some(permit.ruling().clone()), self.carry_out(*permit)),
-            Err(body) => (None, body),
+        let registered = self.gate.examiner().registered(&call);
+        let attempts = registered.map_or(Attempts::ONE, |tool| tool.declaration.attempts);
+        let is_registered = registered.is_some();
+        let (ruling, (body, tried)) = match permit {
+            Ok(permit) => (Some(permit.ruling().clone()), self.carry_out(*permit, attempts)),
+            Err(body) => (None, (body, 1)),
         };
         let told = self.gate.hooks().are_there(hook::Event::Post).then(|| call.clone());
         let report = Report::new(Asked::from(call), started.elapsed(), ruling, body);
-        self.after(told.as_ref(), report.with_questions(questions).with_said(said))
+        let report = self.after(told.as_ref(), report.with_questions(questions).with_said(said));
+        // Last, so that what hooks took out of the output is not in the answer either.
+        if is_registered { report.with_answer(tried) } else { report }
     }
 
-    fn carry_out(&self, permit: Permit) -> Body {
-        match self.execute(permit) {
-            Ok(outcome) => Body::Ran(Box::new(outcome)),
-            Err(failure) => Body::Failed(failure),
+    /// Runs what a permit allows, as often as it may be tried.
+    fn carry_out(&self, mut permit: Permit, attempts: Attempts) -> (Body, u32) {
+        let mut tried = 1;
+        loop {
+            let another =
+                if tried < attempts.most { permit.for_another_attempt() } else { Ok(None) };
+            let body = match self.execute(permit) {
+                Ok(outcome) => Body::Ran(Box::new(outcome)),
+                Err(failure) => Body::Failed(failure),
+            };
+            match another {
+                Ok(Some(another)) if may_go_well(&body) => permit = another,
+                Ok(_) | Err(_) => return (body, tried),
+            }
+            std::thread::sleep(attempts.pause_after(tried));
+            tried = tried.saturating_add(1);
         }
     }
 
@@ -203,6 +229,19 @@ impl Stockade {
     }
 }
 
+/// Whether another attempt may come to something else: it was too late, or says so itself.
+fn may_go_well(body: &Body) -> bool {
+    /// `EX_TEMPFAIL` of sysexits(3).
+    const FOR_NOW: i32 = 75;
+    match body {
+        Body::Ran(outcome) => {
+            outcome.limit == Some(LimitHit::Wall) || outcome.exit == Exit::Code(FOR_NOW)
+        }
+        Body::Failed(failure) => failure.transient,
+        Body::Refused(_) => false,
+    }
+}
+
 /// Why a Stockade cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -238,7 +277,7 @@ fn outcome_record(call: String, entry: EntryId, outcome: &Outcome) -> record::Ou
         tier: outcome.tier.to_string(),
         exit_code,
         signal,
-        timed_out: outcome.limit == Some(crate::limits::LimitHit::Wall),
+        timed_out: outcome.limit == Some(LimitHit::Wall),
         limit: outcome.limit.map(|limit| limit.name().to_owned()),
         wall: outcome.usage.wall,
         cpu: outcome.usage.cpu,

@@ -185,6 +185,8 @@ pub enum Step {
     CloseDescriptors,
     /// Read and write by handles beneath the root, here.
     ByHandle,
+    /// Run a closure of the host on a thread of its own.
+    Closure,
     /// Run the program by its handle.
     Exec,
     /// Kill everything after this many seconds.
@@ -240,6 +242,7 @@ impl fmt::Display for Step {
                 f.write_str("drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that")
             }
             Self::CloseDescriptors => f.write_str("close every descriptor but the standard three"),
+            Self::Closure => f.write_str("run a closure of the host, on a thread of its own"),
             Self::ByHandle => {
                 f.write_str("read and write by handles beneath the root, without a program")
             }

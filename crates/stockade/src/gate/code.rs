@@ -110,6 +110,7 @@ impl Examiner {
                 .flatten(),
             folder: Folder::Scratch,
             program_path: program.real.clone(),
+            tier: None,
         })
     }
 }

@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 
-use crate::call::{Argv, BadArgv, Language};
+use crate::call::{Argv, BadArgv, Language, nearest};
 use crate::inspect::{Axis, Finding, ViewError, Weight};
 use crate::outcome::{Failure, chain};
+use crate::policy::tool::{ToolName, Violation};
 use crate::policy::{By, Ruling};
+use crate::registry::{Registered, Registry, Works, typed};
 
 fn call_finding(rule: &'static str, text: String, instead: &str) -> Finding {
     Finding {
@@ -52,9 +54,36 @@ pub(super) fn no_interpreter(language: Language, program: &str) -> Failure {
     failure
 }
 
-pub(super) fn unknown_tool(name: &str) -> Finding {
+pub(super) fn bad_input(name: &ToolName, wrong: &[Violation]) -> Finding {
+    let told: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+    let text = format!("the input does not fit the tool {name}: {}", told.join("; "));
+    let instead = format!("send what its schema asks for: stockade tools describe {name}");
+    call_finding("input", text, &instead)
+}
+
+pub(super) fn no_tool_program(tool: &Registered) -> Failure {
+    let name = &tool.declaration.name;
+    let program = match &tool.works {
+        Works::Program { words, .. } => words.first().cloned().unwrap_or_default(),
+        Works::Inline(_) => std::ffi::OsString::new(),
+    };
+    let message = format!("the tool {name} runs {program:?}, and there is no such program");
+    let place = tool.declaration.source.as_deref().unwrap_or("its declaration");
+    let mut failure = Failure::new("find the tool's program", message)
+        .remedy(format!("install it, add its folder to exec.search_path, or correct {place}"));
+    failure.no_such_program = true;
+    failure
+}
+
+pub(super) fn unknown_tool(name: &str, registry: &Registry) -> Finding {
     let text = format!("there is no tool {:?} to run", name.chars().take(64).collect::<String>());
-    call_finding("unknown-tool", text, "use Exec, Bash or Code")
+    let ours = typed();
+    let known = ours.iter().map(|tool| tool.name.as_str()).chain(registry.names());
+    let instead = match nearest(name, known) {
+        Some(meant) => format!("use {meant}"),
+        None => "use one of those that `stockade tools list` shows".to_owned(),
+    };
+    call_finding("unknown-tool", text, &instead)
 }
 
 pub(super) fn unreadable(why: &str) -> Finding {

@@ -17,6 +17,7 @@ use crate::knowledge::{Knowledge, Word};
 use crate::outcome::Failure;
 use crate::policy::weigh::Hold;
 use crate::policy::{Decision, Policy, Profile, Ruling, Variable};
+use crate::registry::{Duplicate, Registered, Registry};
 
 /// What the gate would say to a call, and why: `check` shows it. Nothing is written or run.
 #[derive(Debug)]
@@ -58,6 +59,7 @@ pub struct Examiner {
     /// The person's, by which `~` is judged.
     home: Option<PathBuf>,
     programs: Programs,
+    registry: Registry,
 }
 
 impl Examiner {
@@ -67,7 +69,19 @@ impl Examiner {
         let toolchains = toolchain::found(&policy);
         toolchain::trust(&toolchains, &mut policy.settings);
         let home = std::env::home_dir();
-        Self { root, policy, toolchains, home, programs: Programs::default() }
+        let registry = Registry::of(&policy.tools);
+        Self { root, policy, toolchains, home, programs: Programs::default(), registry }
+    }
+
+    /// The same, with one more tool.
+    pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
+        self.registry = self.registry.with(tool)?;
+        Ok(self)
+    }
+
+    /// The tools that can be called besides ours.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The project root that it looks from.
@@ -88,10 +102,15 @@ impl Examiner {
     /// Looks at a call as [`Gate::judge`](super::Gate::judge) would.
     pub fn examine(&self, call: &ToolCall) -> Examination {
         match &call.tool {
-            Tool::Unknown(foreign) => self.examined_foreign(call, foreign),
-            Tool::Exec(_) | Tool::Line(_) | Tool::Code(_) | Tool::File(_) | Tool::Malformed(_) => {
-                self.examined(call).examination
+            Tool::Unknown(foreign) if self.registry.get(&foreign.name).is_none() => {
+                self.examined_foreign(call, foreign)
             }
+            Tool::Exec(_)
+            | Tool::Line(_)
+            | Tool::Code(_)
+            | Tool::File(_)
+            | Tool::Unknown(_)
+            | Tool::Malformed(_) => self.examined(call).examination,
         }
     }
 
@@ -102,6 +121,9 @@ impl Examiner {
         }
         if let Tool::Code(code) = &call.tool {
             return self.examined_code(call, code);
+        }
+        if let (Tool::Unknown(foreign), Some(tool)) = (&call.tool, self.registered(call)) {
+            return self.examined_registered(call, foreign, tool);
         }
         if let Tool::File(file) = &call.tool {
             return self.examined_file(call, file);
@@ -169,7 +191,7 @@ impl Examiner {
             Tool::Exec(_) => Origin::Argv,
             Tool::Line(_) | Tool::File(_) => Origin::Line,
             Tool::Unknown(foreign) => {
-                return Err(complaint::unknown_tool(&foreign.name).into());
+                return Err(complaint::unknown_tool(&foreign.name, &self.registry).into());
             }
             Tool::Malformed(why) => return Err(complaint::unreadable(why).into()),
             // It has no words of its own.
@@ -292,6 +314,7 @@ pub(super) fn clear(
         script,
         folder: Folder::Opened { handle: cwd, path: view.cwd_path().to_owned() },
         program_path: program.real.clone(),
+        tier: None,
     })
 }
 

@@ -19,7 +19,7 @@ use crate::inspect::{Axis, Finding, Misplaced, Placed, View, Weight};
 use crate::outcome::Failure;
 use crate::policy::rule::{Facts, PathFacts, Rules};
 use crate::policy::weigh::Kind;
-use crate::policy::{Decision, Judgement, Mode, Policy, Profile, Ruling};
+use crate::policy::{Decision, Judgement, Mode, Profile, Ruling};
 use crate::shell::state::lexical;
 use crate::tier::Tier;
 
@@ -60,8 +60,8 @@ impl Examiner {
         let rule = policy.rules.decide(&shown.facts);
         let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
         // No box holds it, and no axis has looked at what it writes.
-        let unboxed = Policy { tier: Tier::Process, ..policy.clone() };
-        let Judgement { ruling, ground, .. } = unboxed.judge(found, rule, &act, Profile::Contained);
+        let Judgement { ruling, ground, .. } =
+            policy.judge_in(Tier::Process, found, rule, &act, Profile::Contained);
         let sight = || self.sight(file, &shown.facts, &confinement.files);
         let cleared = match place {
             Ok(place) if ruling.decision != Decision::Deny => self

@@ -12,7 +12,7 @@ use crate::confine::Files;
 use crate::inspect::{Finding, Found, LineInspection, View};
 use crate::policy::rule::{CommandFacts, Considered, Facts, HostFacts, PathFacts, Touch};
 use crate::policy::weigh::Kind;
-use crate::policy::{Act, Policy, Profile, Ruling};
+use crate::policy::{Act, Profile, Ruling};
 use crate::tier::Tier;
 
 /// Fields of an input that name a file or a folder.
@@ -31,10 +31,10 @@ impl Examiner {
         let found = self.policy().found(&findings, Profile::Contained);
         let rule = self.policy().rules.decide(&shown.facts);
         let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
-        // No box of ours holds it.
-        let unboxed = Policy { tier: Tier::Process, ..self.policy().clone() };
         let act = act(&foreign.name, &shown, &confinement.files);
-        let ruling = unboxed.judge(found, rule, &act, Profile::Contained).ruling;
+        // No box of ours holds it.
+        let judged = self.policy().judge_in(Tier::Process, found, rule, &act, Profile::Contained);
+        let ruling = judged.ruling;
         let (changes_nothing, spared) = (act.kind == Kind::Reads, false);
         Examination { ruling, findings, commands, changes_nothing, confinement, spared }
     }

@@ -4,11 +4,14 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use super::file::FileWork;
 use crate::call::{Argv, CallId};
 use crate::confine::Confinement;
 use crate::journal::EntryId;
 use crate::policy::{Decision, Ruling};
+use crate::registry::Closure;
 use crate::tier::Tier;
 
 /// Proof that the gate allowed one call and wrote it into the journal, good for one run.
@@ -91,6 +94,17 @@ pub(crate) enum Work {
     Program(Box<Cleared>),
     /// Stockade itself reads or writes files.
     Files(Box<FileWork>),
+    /// A closure of the host runs.
+    Inline(Box<InlineWork>),
+}
+
+/// A closure and what it is called with.
+#[derive(Debug)]
+pub(crate) struct InlineWork {
+    pub(crate) call: CallId,
+    pub(crate) closure: Closure,
+    pub(crate) input: Map<String, Value>,
+    pub(crate) cwd_path: PathBuf,
 }
 
 impl Work {
@@ -99,6 +113,7 @@ impl Work {
         match self {
             Self::Program(cleared) => &cleared.call,
             Self::Files(files) => &files.call,
+            Self::Inline(inline) => &inline.call,
         }
     }
 
@@ -107,14 +122,15 @@ impl Work {
         match self {
             Self::Program(cleared) => cleared.folder.path(),
             Self::Files(files) => Some(&files.cwd_path),
+            Self::Inline(inline) => Some(&inline.cwd_path),
         }
     }
 
     /// Where it is done: programs in the policy's tier, the rest right here.
     pub(super) fn tier(&self, of_programs: Tier) -> Tier {
         match self {
-            Self::Program(_) => of_programs,
-            Self::Files(_) => Tier::Inline,
+            Self::Program(cleared) => cleared.tier.unwrap_or(of_programs),
+            Self::Files(_) | Self::Inline(_) => Tier::Inline,
         }
     }
 }
@@ -131,6 +147,34 @@ pub(crate) struct Cleared {
     pub(crate) folder: Folder,
     /// The real path of the program, by which a box shows it.
     pub(crate) program_path: PathBuf,
+    /// The tier that its tool declares; the policy's if it declares none.
+    pub(crate) tier: Option<Tier>,
+}
+
+impl Cleared {
+    /// The same once more, for another attempt.
+    fn try_clone(&self) -> std::io::Result<Self> {
+        let folder = match &self.folder {
+            Folder::Opened { handle, path } => {
+                Folder::Opened { handle: handle.try_clone()?, path: path.clone() }
+            }
+            Folder::Scratch => Folder::Scratch,
+        };
+        let stdin = match &self.stdin {
+            StandardInput::Piped(bytes) => StandardInput::Piped(bytes.clone()),
+            StandardInput::Sealed(bytes) => StandardInput::Sealed(bytes.clone()),
+        };
+        Ok(Self {
+            call: self.call.clone(),
+            argv: self.argv.clone(),
+            stdin,
+            program: self.program.try_clone()?,
+            script: self.script.clone(),
+            folder,
+            program_path: self.program_path.clone(),
+            tier: self.tier,
+        })
+    }
 }
 
 /// What a program finds on standard input.
@@ -203,6 +247,17 @@ impl Permit {
     /// The call it is for.
     pub fn call(&self) -> &CallId {
         self.prepared.cleared.call()
+    }
+
+    /// A permit for another attempt at the same call, for tools that may run twice; none for work
+    /// that is no program.
+    pub(crate) fn for_another_attempt(&self) -> std::io::Result<Option<Self>> {
+        let Work::Program(cleared) = &self.prepared.cleared else { return Ok(None) };
+        let cleared = Work::Program(Box::new(cleared.try_clone()?));
+        let Prepared { confinement, tier, entry, ruling, .. } = &self.prepared;
+        let (confinement, ruling) = (confinement.clone(), ruling.clone());
+        let prepared = Prepared { cleared, confinement, tier: *tier, entry: *entry, ruling };
+        Ok(Some(Self { prepared, spared: self.spared }))
     }
 
     /// Spends the permit.

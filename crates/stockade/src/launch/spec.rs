@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SealFlags};
-use stockade_linux::{Rlimits, Spec, StartError, Stdin};
+use stockade_linux::{Errno, Rlimits, Spec, StartError, Stdin};
 
 use super::remedy;
 use crate::confine::Confinement;
@@ -137,10 +137,15 @@ fn process_ceiling(most: u32) -> Result<u64, Failure> {
     Ok(now.saturating_add(u64::from(most)))
 }
 
+/// What a machine may be short of, and have again.
+const SHORT_OF: [Errno; 6] =
+    [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY, Errno::BUSY];
+
 /// Why nothing was started.
 pub(super) fn not_started(error: StartError) -> Failure {
     let message = format!("could not {}", chain(&error));
     let mut failure = Failure::new("start the program", message).remedy(remedy::for_step(error));
     failure.guarantee = remedy::guarantee_of(error.step).map(|one| one.to_string());
+    failure.transient = SHORT_OF.contains(&error.errno);
     failure
 }

@@ -39,7 +39,11 @@ impl Policy {
     /// What holds a call of this profile. A call that names a host is not held by a box with the
     /// machine's own network.
     pub fn hold(&self, profile: Profile, reaches_out: bool) -> Hold {
-        if self.contains() && !(reaches_out && self.network == Network::Host) {
+        self.hold_in(self.tier, profile, reaches_out)
+    }
+
+    fn hold_in(&self, tier: Tier, profile: Profile, reaches_out: bool) -> Hold {
+        if self.contains(tier) && !(reaches_out && self.network == Network::Host) {
             Hold::Box
         } else {
             without_box(profile)
@@ -47,13 +51,13 @@ impl Policy {
     }
 
     /// Whether there is a box, and nothing runs unless it is kept.
-    fn contains(&self) -> bool {
-        let required = self.required();
+    fn contains(&self, tier: Tier) -> bool {
+        let required = self.required_in(tier);
         let is_kept = |guarantee: &Guarantee| {
             required.get(guarantee).is_some_and(|kept| *kept >= Kept::Partial)
         };
         let network = self.network == Network::Host || is_kept(&Guarantee::Network);
-        self.tier >= Tier::Jail && network && CONTAINS.iter().all(is_kept)
+        tier >= Tier::Jail && network && CONTAINS.iter().all(is_kept)
     }
 
     /// Decides about a call: `found` is what inspection came to, `rule` what the rules say.
@@ -64,9 +68,21 @@ impl Policy {
         act: &Act,
         profile: Profile,
     ) -> Judgement {
+        self.judge_in(self.tier, found, rule, act, profile)
+    }
+
+    /// The same about a call that runs in this tier.
+    pub fn judge_in(
+        &self,
+        tier: Tier,
+        found: Ruling,
+        rule: Option<(Match, Ruling)>,
+        act: &Act,
+        profile: Profile,
+    ) -> Judgement {
         let said = rule.as_ref().map(|(found, _)| said(found));
         let reach = if act.protected.is_some() { Reach::Protected } else { Reach::Usual };
-        let hold = self.hold(profile, act.reaches_out);
+        let hold = self.hold_in(tier, profile, act.reaches_out);
         let (mode, kind) = (self.mode, act.kind);
         let case = Case { mode, kind, reach, found: found.decision, rule: said, hold };
         let (decision, ground) = weigh(case);

@@ -14,6 +14,7 @@ pub use schema::{BadSchema, Schema, Violation};
 pub(super) use table::ToolTable;
 
 use super::rule;
+use crate::inspect::Root;
 use crate::limits::{ByteCount, Limits};
 use crate::tier::Tier;
 
@@ -235,8 +236,9 @@ pub enum BadTool {
     Schema(#[from] BadSchema),
 }
 
-/// The folder of modules and relative paths, made absolute.
+/// The real folder of modules and relative paths.
 fn folder_of(file: &Path) -> std::io::Result<PathBuf> {
     let file = std::path::absolute(file)?;
-    Ok(file.parent().unwrap_or(Path::new("/")).to_owned())
+    let folder = Root::open(file.parent().unwrap_or(Path::new("/")));
+    Ok(folder.map_err(std::io::Error::other)?.path().to_owned())
 }

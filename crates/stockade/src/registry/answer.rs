@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Outcome};
+use crate::tier::Tier;
 
 /// How the lines of ours that call a Python function end when memory runs out.
 pub(super) const OUT_OF_MEMORY: i32 = 71;
@@ -15,6 +16,9 @@ const QUOTED_CHARS_MAX: usize = 200;
 /// The answer in what a run left, or what went wrong in words that begin with whose fault it is:
 /// `sandbox: ` for what the box ended, `tool error: ` for what the tool did.
 pub fn answer(outcome: &Outcome) -> Result<Value, String> {
+    if outcome.tier == Tier::Inline {
+        return in_process(outcome);
+    }
     if let Some(limit) = outcome.limit {
         return Err(format!("sandbox: {}", ended_by(limit)));
     }
@@ -24,6 +28,20 @@ pub fn answer(outcome: &Outcome) -> Result<Value, String> {
         Exit::Code(code) => Err(with_log(&format!("exit status {code}"), outcome)),
         Exit::Signal(signal) => Err(with_log(&format!("ended by signal {signal}"), outcome)),
         Exit::Unknown => Err("tool error: nobody knows how it ended".to_owned()),
+    }
+}
+
+/// The answer of a closure, which is JSON already.
+fn in_process(outcome: &Outcome) -> Result<Value, String> {
+    match (outcome.limit, outcome.exit) {
+        (Some(limit), _) => Err(format!("in-process: {}", ended_by(limit))),
+        (None, Exit::Code(0)) => {
+            value_in(outcome).map_err(|why| why.replacen("tool error: ", "in-process: ", 1))
+        }
+        (None, _) => {
+            let why = String::from_utf8_lossy(&outcome.stderr.bytes).into_owned();
+            Err(format!("in-process: {why}"))
+        }
     }
 }
 

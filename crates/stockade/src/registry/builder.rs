@@ -112,7 +112,7 @@ impl ToolBuilder {
     ) -> Result<Registered, BadTool> {
         self.declaration.tier = tier;
         let words = words.into_iter().map(Into::into).collect();
-        self.finish(Works::Program { words, reads: None })
+        self.finish(Works::Program { words, reads: Vec::new() })
     }
 
     fn finish(self, works: Works) -> Result<Registered, BadTool> {

@@ -30,5 +30,6 @@ mod rules;
 mod scratch;
 mod stdin;
 mod support;
+mod tools;
 mod tree;
 mod tree_limits;

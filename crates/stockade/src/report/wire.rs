@@ -1,0 +1,200 @@
+//! The report as JSON: its fields are fixed, and more may follow.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use data_encoding::BASE64;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::{Body, Questions, Report};
+use crate::files::Change;
+use crate::gate::Rewritten;
+use crate::guarantee::Enforced;
+use crate::hooks::Spoken;
+use crate::limits::LimitHit;
+use crate::outcome::{Exit, Failure, Usage};
+use crate::output::Captured;
+use crate::policy::{By, Decision};
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the report's fields are fixed by the design")]
+struct Wire<'a> {
+    call: &'a str,
+    tool: &'a str,
+    argv: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argv_base64: Option<Vec<String>>,
+    ok: bool,
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_one")]
+    attempts: u32,
+    stdout: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout_base64: Option<String>,
+    stderr: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr_base64: Option<String>,
+    truncated: bool,
+    timed_out: bool,
+    denied: bool,
+    reason: Option<String>,
+    instead: Option<&'a str>,
+    duration_ms: f64,
+    decision: Option<Decision>,
+    by: Option<By>,
+    rule: Option<&'a str>,
+    source: Option<&'a str>,
+    questions: &'a Questions,
+    failure: Option<&'a Failure>,
+    tier: Option<&'static str>,
+    signal: Option<i32>,
+    limit: Option<LimitHit>,
+    usage: Option<WireUsage>,
+    enforcement: &'a [Enforced],
+    denials: [(); 0],
+    changes: Option<&'a [Change]>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
+    context: &'a [Spoken],
+    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
+    messages: &'a [Spoken],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<&'a Spoken>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewritten: Option<WireRewritten<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    redacted_by: &'a [String],
+}
+
+#[derive(Serialize)]
+struct WireRewritten<'a> {
+    by: &'a str,
+    /// What was asked for.
+    argv: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct WireUsage {
+    wall_ms: f64,
+    cpu_ms: f64,
+    peak_memory_bytes: Option<u64>,
+    processes: Option<u32>,
+}
+
+impl<'a> WireRewritten<'a> {
+    fn of(one: &'a Rewritten) -> Self {
+        let argv = one.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Self { by: &one.by.name, argv }
+    }
+}
+
+impl WireUsage {
+    fn of(usage: &Usage) -> Self {
+        Self {
+            wall_ms: millis(usage.wall),
+            cpu_ms: millis(usage.cpu),
+            peak_memory_bytes: usage.peak_memory_bytes,
+            processes: usage.processes,
+        }
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nothing = Captured::default();
+        let (outcome, allowed) = (self.outcome(), self.ruling.as_ref());
+        let (stdout, stderr) =
+            outcome.map_or((&nothing, &nothing), |outcome| (&outcome.stdout, &outcome.stderr));
+        let (refusal, failure) = match &self.body {
+            Body::Refused(refusal) => (Some(refusal), None),
+            Body::Failed(failure) => (None, Some(failure)),
+            Body::Ran(_) => (None, None),
+        };
+        Wire {
+            call: self.call.as_str(),
+            tool: &self.tool,
+            argv: self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            argv_base64: exact_argv(&self.argv),
+            ok: self.ok(),
+            exit_code: self.exit_code(),
+            result: self.answer.as_ref().and_then(|answer| answer.as_ref().ok()),
+            error: self
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.as_ref().err())
+                .map(String::as_str),
+            attempts: self.attempts,
+            // What is the answer is not told twice.
+            stdout: if matches!(self.answer, Some(Ok(_))) { String::new() } else { lossy(stdout) },
+            stdout_base64: exact(stdout),
+            stderr: lossy(stderr),
+            stderr_base64: exact(stderr),
+            truncated: self.truncated(),
+            timed_out: self.timed_out(),
+            denied: self.denied(),
+            reason: self.reason(),
+            instead: refusal.and_then(|refusal| refusal.instead.as_deref()),
+            duration_ms: millis(self.duration),
+            decision: refusal.map(|_| Decision::Deny).or(allowed.map(|ruling| ruling.decision)),
+            by: refusal.map(|refusal| refusal.by).or(allowed.map(|ruling| ruling.by)),
+            rule: refusal
+                .map(|refusal| refusal.rule.as_str())
+                .or(allowed.and_then(|ruling| ruling.rule.as_deref())),
+            source: refusal
+                .and_then(|refusal| refusal.source.as_deref())
+                .or(allowed.and_then(|ruling| ruling.source.as_deref())),
+            questions: &self.questions,
+            failure,
+            tier: outcome.map(|outcome| outcome.tier.name()),
+            signal: outcome.and_then(|outcome| match outcome.exit {
+                Exit::Signal(signal) => Some(signal),
+                Exit::Code(_) | Exit::Unknown => None,
+            }),
+            limit: outcome.and_then(|outcome| outcome.limit),
+            usage: outcome.map(|outcome| WireUsage::of(&outcome.usage)),
+            enforcement: outcome.map_or(&[], |outcome| &outcome.enforcement),
+            denials: [],
+            changes: outcome
+                .and_then(|outcome| outcome.changes.as_ref())
+                .map(|changes| changes.files.as_slice()),
+            notes: outcome.map_or(&[], |outcome| &outcome.notes),
+            context: &self.said.context,
+            messages: &self.said.messages,
+            stop: self.said.stop.as_ref(),
+            rewritten: self.said.rewritten.as_deref().map(WireRewritten::of),
+            redacted_by: &self.redacted_by,
+        }
+        .serialize(serializer)
+    }
+}
+
+fn lossy(stream: &Captured) -> String {
+    String::from_utf8_lossy(&stream.bytes).into_owned()
+}
+
+/// The exact bytes, where the text is not.
+fn exact(stream: &Captured) -> Option<String> {
+    std::str::from_utf8(&stream.bytes).is_err().then(|| BASE64.encode(&stream.bytes))
+}
+
+fn exact_argv(argv: &[OsString]) -> Option<Vec<String>> {
+    let is_text = argv.iter().all(|word| word.to_str().is_some());
+    (!is_text).then(|| argv.iter().map(|word| BASE64.encode(word.as_bytes())).collect())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+/// Milliseconds to two places.
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100_000.0).round() / 100.0
+}
