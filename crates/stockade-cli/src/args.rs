@@ -1,6 +1,7 @@
 //! What can be typed. One struct per command; `--help`, the man page and the completions come
 //! from here.
 
+mod manual;
 mod policy;
 
 use std::ffi::OsString;
@@ -8,8 +9,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+pub(crate) use manual::{Completions, Man};
 pub(crate) use policy::{
-    Dialect, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target, Trust,
+    Dialect, Init, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target,
+    Trust,
 };
 use stockade::call::Language;
 use stockade::confine::Toolchain;
@@ -61,6 +64,8 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Write a commented starter policy
     Init(Init),
+    /// Print the JSON Schema of policy files
+    Schema,
     /// Print completions for a shell
     Completions(Completions),
     /// Print the manual page
@@ -387,27 +392,4 @@ pub(crate) struct AuditVerify {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Init {
-    /// Where to write it
-    #[arg(value_name = "FILE", default_value = "stockade.toml")]
-    pub(crate) file: PathBuf,
-    /// Replace a file that is there
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Completions {
-    /// The shell
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Man {
-    /// Write a page for every command into this folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
 }

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 use stockade::ToolCall;
+use stockade::confine::Files;
 use stockade::gate::{Examination, Examiner};
+use stockade::launch::{self, Searched};
+use stockade::outcome::Failure;
 use stockade::policy::rule::{Considered, Effect, Fit, Part};
 use stockade::policy::{By, Decision, Mode, Reached};
 
@@ -36,7 +39,9 @@ struct ToldPath {
     /// `hidden`, `protected` or `gate`: kept by the gate alone.
     kept: &'static str,
     path: Option<String>,
-    note: Option<&'static str>,
+    /// What was found by a pattern now; it is looked for again when a box is made.
+    paths: Vec<String>,
+    note: Option<String>,
 }
 
 impl Told {
@@ -62,10 +67,13 @@ impl Told {
             }
         };
         let root = examiner.root().path();
+        let files = &examination.confinement.files;
+        let searched = launch::search(files);
+        let told = |reached: &Reached<'_>| ToldPath::new(reached, files, &searched);
         Self {
             because: because(&considered, examination, examiner.policy().mode),
             considered: considered.iter().map(rule).collect(),
-            boxed: examiner.policy().reached(root).iter().map(ToldPath::new).collect(),
+            boxed: examiner.policy().reached(root).iter().map(told).collect(),
         }
     }
 
@@ -91,33 +99,65 @@ impl Told {
             render::say("denied paths in the box")?;
         }
         for one in &self.boxed {
-            let path = one.path.as_deref().unwrap_or("-");
-            let note = one.note.map(|note| format!(" ({note})")).unwrap_or_default();
-            let kept = if one.kept == "gate" { "not kept there" } else { one.kept };
-            render::say(&format!("  {}", inert(&format!("{}: {kept} {path}{note}", one.rule))))?;
+            render::say(&format!("  {}", inert(&one.line())))?;
         }
         Ok(())
     }
 }
 
 impl ToldPath {
-    fn new(reached: &Reached<'_>) -> Self {
+    fn new(reached: &Reached<'_>, files: &Files, searched: &Result<Searched, Failure>) -> Self {
         let denied = &reached.denied;
-        let (kept, path, note) = match (&denied.path, denied.effect) {
-            (Err(why), _) => ("gate", None, Some(*why)),
-            (Ok(path), effect) => {
-                let kept = if effect == Effect::Read { "hidden" } else { "protected" };
-                let deeper = "deeper ones of that name are kept by the gate alone";
-                (kept, Some(path.display().to_string()), denied.partly.then_some(deeper))
+        let at = files.sought.iter().position(|one| denied.sought.as_ref() == Some(one));
+        let (mut paths, mut notes) = (Vec::new(), Vec::new());
+        notes.extend(denied.unkept.map(|why| why.name().to_owned()));
+        match (at, searched) {
+            (Some(at), Ok(searched)) => {
+                let found = searched.found.iter().filter(|(_, by)| **by == at);
+                paths.extend(found.map(|(path, _)| path.display().to_string()));
+                notes.extend(searched.gap.iter().chain(&searched.note).cloned());
+                notes.push(format!("{} entries looked at", searched.entries));
+                notes.push(later(denied.effect).to_owned());
             }
+            (Some(_), Err(failure)) => notes.push(failure.message.clone()),
+            (None, _) => {}
+        }
+        let kept = match (denied.unkept, denied.effect) {
+            (Some(_), _) => "gate",
+            (None, Effect::Read) => "hidden",
+            (None, Effect::Write) => "protected",
         };
         Self {
             rule: reached.rule.text().to_owned(),
             source: reached.rule.source().map(ToString::to_string),
             kept,
-            path,
-            note,
+            path: denied.path.as_ref().map(|path| path.display().to_string()),
+            paths,
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
         }
+    }
+
+    /// For a person.
+    fn line(&self) -> String {
+        /// How many paths are named.
+        const NAMED_MAX: usize = 5;
+        let others = self.paths.iter().filter(|path| Some(*path) != self.path.as_ref());
+        let all: Vec<&str> = self.path.iter().chain(others).map(String::as_str).collect();
+        let named = all.iter().copied().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+        let more = all.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = if all.is_empty() { "-".to_owned() } else { named };
+        let kept = if self.kept == "gate" { "not kept there" } else { self.kept };
+        let note = self.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+        format!("{}: {kept} {named}{more}{note}", self.rule)
+    }
+}
+
+/// What becomes of a path that a pattern means and that is made while a box runs.
+fn later(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "one that is made during a run is not hidden in it",
+        Effect::Write => "one that is made during a run is moved away after it",
     }
 }
 

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor::doctor(&doctor),
         Command::Audit(audit) => audit::audit(&audit),
         Command::Init(init) => init::init(&init),
+        Command::Schema => manual::schema(),
         Command::Completions(completions) => manual::completions(&completions),
         Command::Man(man) => manual::man(&man),
     };

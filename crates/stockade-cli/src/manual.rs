@@ -1,4 +1,5 @@
-//! `stockade completions` and `stockade man`: both generated from the arguments.
+//! `stockade completions`, `man` and `schema`: generated from the arguments, and from the types that
+//! policy files are read into.
 
 use clap::CommandFactory;
 
@@ -11,6 +12,13 @@ pub(crate) fn completions(completions: &Completions) -> Answer {
     let mut script = Vec::new();
     clap_complete::generate(completions.shell, &mut Args::command(), "stockade", &mut script);
     render::say_bytes(&script)?;
+    Ok(Status::Ok)
+}
+
+/// Prints the JSON Schema of policy files.
+pub(crate) fn schema() -> Answer {
+    let schema = serde_json::to_string_pretty(&stockade::policy::schema()?)?;
+    render::say(&schema)?;
     Ok(Status::Ok)
 }
 

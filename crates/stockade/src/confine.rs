@@ -1,11 +1,17 @@
 //! What a run may touch and use, as data: the policy's answer, before any tier is asked.
 
+mod segment;
+mod sought;
 mod toolchain;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+pub(crate) use self::segment::{Parsed, Segment};
+pub use self::sought::{Keep, Sought};
+pub(crate) use self::sought::{Met, Part, Stand};
 pub use self::toolchain::{Shown, Toolchain, UnknownToolchain, program_folders};
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::Limits;
@@ -40,6 +46,10 @@ pub struct Files {
     pub hide: Vec<PathBuf>,
     /// Paths beneath these that cannot be written, renamed or removed.
     pub protect: Vec<PathBuf>,
+    /// What is to be hidden or protected by a pattern, and is looked for when the box is made.
+    pub sought: Arc<[Sought]>,
+    /// What rules deny that no box can keep, each in words.
+    pub unkept: Arc<[(Keep, String)]>,
     /// Which changes to what can be written are told.
     pub watched: Watched,
 }

@@ -1,6 +1,7 @@
 //! The only door between a call and its execution.
 
 mod act;
+mod again;
 mod approval;
 mod code;
 mod complaint;
@@ -129,7 +130,9 @@ impl Gate {
         }
         self.protect_own(&mut examination.confinement);
         let ruling = examination.ruling.clone();
-        let recorded = self.record(call, (&words, &shown), program.as_deref(), &ruling, rewritten);
+        let spared = examination.spared && ruling.decision == Decision::Allow;
+        let said = (spared, rewritten);
+        let recorded = self.record(call, (&words, &shown), program.as_deref(), &ruling, said);
         let entry = match recorded {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
@@ -156,7 +159,7 @@ impl Gate {
                 Verdict::Ask(Box::new(Question::new(prompt, Box::new(permit), doubt)))
             }
             (_, Err(Some(failure)), _) => Verdict::Impossible(failure),
-            (_, _, _) => Verdict::Refused(Refusal::from(ruling)),
+            (_, _, _) => Verdict::Refused(self.again(Refusal::from(ruling), entry)),
         }
     }
 
@@ -210,7 +213,7 @@ impl Gate {
         (words, shown): (&[OsString], &[Vec<OsString>]),
         program: Option<&str>,
         ruling: &Ruling,
-        rewritten: Option<&Rewritten>,
+        (spared, rewritten): (bool, Option<&Rewritten>),
     ) -> Result<EntryId, JournalError> {
         let deny = &self.examiner.policy().settings.deny;
         let known = |word: &str| {
@@ -236,6 +239,7 @@ impl Gate {
             rule: ruling.rule.clone(),
             argument: ruling.argument,
             source: ruling.source.clone(),
+            spared,
             rewritten: rewritten.map(|one| record::Rewritten {
                 by: one.by.name.clone(),
                 sha256: preview::digest(&one.words),

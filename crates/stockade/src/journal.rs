@@ -27,6 +27,7 @@ mod flush;
 mod lines;
 mod lock;
 pub mod preview;
+mod recent;
 pub mod record;
 mod sink;
 mod tail;
@@ -36,6 +37,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use flush::Durability;
 use flush::Flusher;
+pub use recent::{Repeated, WINDOW};
 use record::Event;
 pub use sink::JournalError;
 use sink::Sink;

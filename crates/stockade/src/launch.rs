@@ -18,6 +18,7 @@ mod watch;
 
 pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
 pub(crate) use hook::HookRunner;
+pub use jail::{Searched, search};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 pub use stockade_linux::{Origin, Warmth, Yard};

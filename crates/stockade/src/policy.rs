@@ -17,6 +17,7 @@ mod reach;
 mod replace;
 mod require;
 pub mod rule;
+mod schema;
 mod source;
 mod sources;
 mod spot;
@@ -26,6 +27,7 @@ pub mod weigh;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use agent::{Agent, AgentHooks, AgentMode, Remark};
@@ -41,11 +43,12 @@ pub use reach::Reached;
 pub use replace::replace;
 pub use require::Require;
 pub use rule::Rules;
+pub use schema::schema;
 pub use sources::{Dialect, Sources};
 pub use tool::PolicyTool;
 pub use trust::{Trust, TrustStore, Trusted};
 
-use crate::confine::{Network, Toolchain, Watched};
+use crate::confine::{Keep, Network, Sought, Toolchain, Watched};
 use crate::guarantee::{Guarantee, Kept};
 use crate::inspect::{Axis, Finding, Settings, Weight};
 use crate::journal::Durability;
@@ -119,6 +122,10 @@ pub struct FilesPolicy {
     pub protect: Vec<PathBuf>,
     /// Which changes are told.
     pub watched: Watched,
+    /// What rules deny by a pattern: see [`Policy::with_rules_in_box`].
+    pub sought: Arc<[Sought]>,
+    /// What rules deny that no box can keep, each in words.
+    pub unkept: Arc<[(Keep, String)]>,
 }
 
 /// What makes code run outside of a box later, if it is changed inside.
@@ -151,6 +158,8 @@ impl Default for FilesPolicy {
             hide: Vec::new(),
             protect: PROTECT.iter().map(PathBuf::from).collect(),
             watched: Watched::Risky,
+            sought: Arc::default(),
+            unkept: Arc::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::confine::Confinement;
+use crate::confine::{Confinement, Keep};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 
 /// The rungs of the isolation ladder.
@@ -144,6 +144,8 @@ pub enum Step {
     Hide(PathBuf),
     /// Keep this from being written, renamed or removed.
     Protect(PathBuf),
+    /// Hide or protect all that a rule means by a pattern.
+    Seek(Keep, String),
     /// Let it read the system's folders and `/proc`, and use the harmless devices.
     AllowSystem,
     /// Let it write this folder.
@@ -212,6 +214,10 @@ impl fmt::Display for Step {
             Self::Readable(path) => write!(f, "show {path:?}, to be read"),
             Self::Hide(path) => write!(f, "show something empty in place of {path:?}"),
             Self::Protect(path) => write!(f, "protect {path:?}"),
+            Self::Seek(Keep::Hidden, rule) => write!(f, "look for what {rule} means, and hide it"),
+            Self::Seek(Keep::Protected, rule) => {
+                write!(f, "look for what {rule} means, and protect it")
+            }
             Self::AllowSystem => f.write_str(
                 "let it read the system's folders and /proc, and use /dev/null and such",
             ),

@@ -164,3 +164,13 @@ pub(crate) struct Trust {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Init {
+    /// Where to write it
+    #[arg(value_name = "FILE", default_value = "stockade.toml")]
+    pub(crate) file: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}

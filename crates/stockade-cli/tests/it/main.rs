@@ -5,6 +5,7 @@
 #![expect(clippy::indexing_slicing, reason = "a report that lacks a field fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start stockade itself")]
 
+mod again;
 mod ask;
 mod audit;
 mod call;

@@ -99,3 +99,10 @@ fn init_writes_a_file_that_loads_and_replaces_none() {
     assert!(project.path("other.toml").exists());
     assert_eq!(project.stockade(&["init", "no/such/folder.toml"]).code, 125);
 }
+
+#[test]
+fn the_schema_is_printed_as_it_is_in_the_documents() {
+    let told = Project::new().stockade(&["schema"]);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.schema.json");
+    assert_eq!((told.code, told.stdout), (0, std::fs::read_to_string(path).unwrap()));
+}

@@ -155,8 +155,12 @@ fn an_explanation_names_the_rules_in_order_and_why_one_won() {
     let project = Project::new();
     project.write(
         "own.toml",
-        "[rules]\ndeny = ['Bash(rm *)', 'Read(*.key)', 'Read(.env)']\nallow = ['Bash(make *)']\n",
+        "[rules]\ndeny = ['Bash(rm *)', 'Read(*.key)', 'Read(.env)', 'Read']\nallow = ['Bash(make *)']\n",
     );
+    std::fs::create_dir(project.path("sub")).unwrap();
+    for name in ["1.key", "2.key", "3.key", "4.key", "sub/a.key", "sub/b.key"] {
+        project.write(name, "");
+    }
     let check = |more: &[&str], line: &str| {
         let args = [&["check", "shell", "--policy", "own.toml", "--explain"], more, &[line]];
         project.stockade(&args.concat())
@@ -168,10 +172,14 @@ fn an_explanation_names_the_rules_in_order_and_why_one_won() {
     let decides = place("deny   Bash(rm *) (own.toml:2) decides: `rm y`");
     let not_asked = place("allow  Bash(make *) (own.toml:3) not asked");
     assert!(decides < not_asked && not_asked < place("because deny is asked first"));
-    place("Read(*.key): not kept there - (a box has no wildcards)");
+    place("sub/a.key and 1 more (");
     place("Read(.env): hidden ");
+    place("Read: not kept there - (it means every path)");
+    place("one that is made during a run is not hidden in it");
     let told = check(&["--json"], "make x; touch y").json();
     let fit = |at: usize| told["rules"]["considered"][at]["fit"].clone();
-    assert_eq!((fit(0), fit(3)), ("no".into(), "partly".into()), "{told}");
-    assert_eq!(told["rules"]["boxed"][1]["kept"], "hidden");
+    assert_eq!((fit(0), fit(4)), ("no".into(), "partly".into()), "{told}");
+    let boxed = &told["rules"]["boxed"];
+    assert_eq!((&boxed[1]["kept"], &boxed[2]["kept"]), (&"hidden".into(), &"gate".into()));
+    assert_eq!(boxed[0]["paths"].as_array().unwrap().len(), 6, "{told}");
 }

@@ -82,7 +82,8 @@ impl Gate {
                 Ok(permit.allowed())
             }
             Answer::No | Answer::NoBecause(_) | Answer::Silence | Answer::Nobody => {
-                Err(refusal(&prompt, &answer, self.examiner.policy().patience))
+                let refusal = refusal(&prompt, &answer, self.examiner.policy().patience);
+                Err(self.again(refusal, permit.entry()))
             }
         };
         Settled { result, answer: reply, by }

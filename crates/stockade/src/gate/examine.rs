@@ -4,6 +4,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::ruled::{Doubt, Ruled};
 use super::{Cleared, Folder, StandardInput, Work, act, complaint, file, toolchain};
@@ -286,6 +287,8 @@ impl Examiner {
             hide: placed(&policy.hide),
             protect: placed(&policy.protect),
             watched: policy.watched,
+            sought: Arc::clone(&policy.sought),
+            unkept: Arc::clone(&policy.unkept),
         }
     }
 }

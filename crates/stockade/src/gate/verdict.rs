@@ -32,6 +32,8 @@ pub struct Refusal {
     pub reason: String,
     /// What would be accepted.
     pub instead: Option<String>,
+    /// How often the same was refused of late, this time included; set from the second on.
+    pub repeated: Option<u32>,
 }
 
 impl From<Ruling> for Refusal {
@@ -42,6 +44,7 @@ impl From<Ruling> for Refusal {
             source: ruling.source,
             reason: ruling.reason.unwrap_or_default(),
             instead: ruling.instead,
+            repeated: None,
         }
     }
 }

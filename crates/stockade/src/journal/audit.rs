@@ -209,6 +209,8 @@ pub struct Stats {
     pub yes: u64,
     /// Questions that were answered with no, or not at all.
     pub no: u64,
+    /// Verdicts that allowed what would have been a question without the box.
+    pub spared: u64,
     /// Verdicts that refused.
     pub denied: u64,
     /// Outcomes with a signal or an exit code that is not 0.
@@ -239,6 +241,9 @@ impl Stats {
                     Decision::Ask => &mut self.asked,
                     Decision::Deny => &mut self.denied,
                 });
+                if verdict.spared {
+                    count(&mut self.spared);
+                }
                 self.tools.add(&verdict.tool);
                 if let Some(rule) = &verdict.rule {
                     self.rules.add(rule);

@@ -73,6 +73,9 @@ pub struct Verdict {
     pub argument: Option<usize>,
     /// Where the rule is written, as `file:line`.
     pub source: Option<String>,
+    /// Whether there would have been a question if there were no box; left out where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spared: bool,
     /// Set where a hook had rewritten the call before it was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewritten: Option<Rewritten>,

@@ -191,6 +191,13 @@ impl Sink {
         self.opened.written()
     }
 
+    /// So many of the last bytes, as far as this process has followed the file; nothing if they
+    /// cannot be read.
+    pub(super) fn last_bytes(&self, most: u64) -> Option<Vec<u8>> {
+        let end = self.tail?.size;
+        tail::read_exactly(&self.opened.file, end.saturating_sub(most), end).ok()
+    }
+
     /// Writes one entry. What must reach the disk is handed back; the lock is already gone.
     pub(super) fn append(&mut self, event: &Event) -> Result<(EntryId, Written), JournalError> {
         let (_lock, size) = self.lock()?;

@@ -139,7 +139,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-fn read_exactly(file: &OwnedFd, start: u64, end: u64) -> Result<Vec<u8>, Lost> {
+pub(super) fn read_exactly(file: &OwnedFd, start: u64, end: u64) -> Result<Vec<u8>, Lost> {
     let wanted = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; wanted];
     let mut done: usize = 0;

@@ -30,6 +30,31 @@ pub(super) struct Quarantined {
     pub(super) is_gone: bool,
 }
 
+impl Quarantined {
+    fn of(path: &Path, moved: std::io::Result<PathBuf>) -> Self {
+        match moved {
+            Ok(place) => {
+                Self { note: format!("{path:?} was made and is now in {place:?}"), is_gone: true }
+            }
+            Err(error) => Self {
+                note: format!("{path:?} was made and could not be moved away: {error}"),
+                is_gone: false,
+            },
+        }
+    }
+}
+
+/// Moves what is at this path out of the project, whatever made it.
+pub(super) fn quarantine(path: &Path) -> Option<Quarantined> {
+    let (folder, name) = (path.parent()?, path.file_name()?);
+    let moved = match open(CWD, folder) {
+        Ok(folder) if is_missing(&folder, name) => return None,
+        Ok(folder) => quarantine::move_away(&folder, name),
+        Err(errno) => Err(errno.into()),
+    };
+    Some(Quarantined::of(path, moved))
+}
+
 /// Those of the paths that are not there and could be made.
 ///
 /// A folder that cannot be opened, though it is there, ends the launch: what is made in it would
@@ -92,16 +117,7 @@ impl Absent {
             Ok(Found::There(folder, name)) => quarantine::move_away(&folder, &name),
             Err(errno) => Err(errno.into()),
         };
-        Some(match moved {
-            Ok(place) => Quarantined {
-                note: format!("{path:?} was made and is now in {place:?}"),
-                is_gone: true,
-            },
-            Err(error) => Quarantined {
-                note: format!("{path:?} was made and could not be moved away: {error}"),
-                is_gone: false,
-            },
-        })
+        Some(Quarantined::of(path, moved))
     }
 
     /// Goes down name by name and follows no link.

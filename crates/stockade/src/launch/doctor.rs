@@ -4,6 +4,7 @@ mod kernels;
 mod mechanisms;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -103,6 +104,8 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
             hide: Vec::new(),
             protect: policy.files.protect.iter().map(|path| root.join(path)).collect(),
             watched: policy.files.watched,
+            sought: Arc::default(),
+            unkept: Arc::default(),
         },
         network: policy.network,
     };

@@ -6,7 +6,7 @@ use stockade_linux::CgroupUsage;
 
 use super::absent::Absent;
 use super::disk::Disk;
-use super::jail::{Covered, lose_mechanisms, lose_replaced};
+use super::jail::{Covered, MadeSince, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
 use super::tree::is_out_of_memory;
 use super::watch::{End, Watch};
@@ -32,6 +32,8 @@ pub(super) struct Held {
     pub(super) covered: Vec<Covered>,
     /// Protected paths that must not appear.
     pub(super) absent: Vec<Absent>,
+    /// What must not appear anywhere in the project, by patterns.
+    pub(super) since: Option<MadeSince>,
     /// The disk that the run can fill.
     pub(super) disk: Option<Disk>,
     /// The kernel kills the tree in one stroke, the program before its children.
@@ -48,7 +50,8 @@ impl Held {
             .run(&self.absent);
         lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
-        let made: Vec<_> = self.absent.iter().filter_map(Absent::quarantine).collect();
+        let mut made: Vec<_> = self.absent.iter().filter_map(Absent::quarantine).collect();
+        made.extend(self.since.iter().flat_map(|since| since.quarantine(&mut enforcement)));
         if !made.is_empty() {
             only_detect(&mut enforcement);
         }

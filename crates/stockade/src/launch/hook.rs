@@ -8,6 +8,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
@@ -120,6 +121,7 @@ impl HookRunner {
             tier: Tier::Process,
             enforcement: description.enforcement,
             covered: Vec::new(),
+            since: None,
             absent: Vec::new(),
             disk: None,
             dies_at_once,
@@ -171,6 +173,8 @@ impl HookRunner {
                 hide: Vec::new(),
                 protect: Vec::new(),
                 watched: Watched::Nothing,
+                sought: Arc::default(),
+                unkept: Arc::default(),
             },
             network: Network::Host,
         }

@@ -3,9 +3,14 @@
 mod broker;
 mod cover;
 mod forms;
+mod gaps;
 mod kept;
 mod locks;
+mod made;
+mod names;
 mod root;
+mod sought;
+mod walk;
 
 use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,7 +30,9 @@ use self::forms::NotBoxed;
 pub(super) use self::forms::start;
 pub(super) use self::kept::lose_mechanisms;
 use self::kept::{credit, incomplete, require_kept, settle};
+pub(super) use self::made::Made as MadeSince;
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
+pub use self::sought::{Searched, search};
 use super::absent::{self, Absent};
 use super::disk::Disk;
 use super::held::Held;
@@ -92,6 +99,7 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
     }
     settle(&mut enforcement, ready.cgroup(), &confinement);
     cover::admit_weaknesses(&mut enforcement, &cover.present);
+    cover.gaps.admit(&mut enforcement);
     require_kept(&enforcement, &confinement)?;
     let mut rlimits = rlimits_of_each(&confinement);
     // The box's user namespace has a count of its own, so that this holds for the box alone.
@@ -115,12 +123,13 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         scratch: None,
         started,
         stdin,
-        confinement,
         tier,
         enforcement,
         absent,
         disk,
+        since: MadeSince::after(&confinement.files, &cover),
         covered: cover.present,
+        confinement,
         dies_at_once: true,
     })
 }

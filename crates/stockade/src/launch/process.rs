@@ -37,6 +37,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
         tier,
         enforcement,
         covered: Vec::new(),
+        since: None,
         absent: Vec::new(),
         disk: None,
         dies_at_once,

@@ -42,8 +42,13 @@ impl Mode {
 
     /// The name in policy files and on the command line.
     pub fn name(self) -> &'static str {
+        self.names().first().copied().unwrap_or_default()
+    }
+
+    /// All names that are understood.
+    pub fn names(self) -> &'static [&'static str] {
         let names = NAMES.iter().find(|(mode, _)| *mode == self).map(|(_, names)| *names);
-        names.and_then(<[_]>::first).copied().unwrap_or_default()
+        names.unwrap_or_default()
     }
 
     fn rank(self) -> u8 {

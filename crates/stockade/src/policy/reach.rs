@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::rule::{Denied, Effect, Rule};
+use super::rule::{Denied, Effect, Rule, Unkept};
 use super::{Policy, TrustStore};
+use crate::confine::{Keep, Sought};
 use crate::inspect::Root;
 
 /// A rule that denies a path, and what the box makes of it.
@@ -12,7 +13,7 @@ use crate::inspect::Root;
 pub struct Reached<'p> {
     /// The rule.
     pub rule: &'p Rule,
-    /// The path that is kept, or why none is.
+    /// What is kept of it, or why nothing is.
     pub denied: Denied,
 }
 
@@ -44,23 +45,19 @@ impl Policy {
         self.rules.all().iter().filter_map(reached).collect()
     }
 
-    /// The same policy with the paths that its rules deny among those that the box hides and
-    /// protects, and what it is itself made of, where a call could write that.
+    /// The same policy with what its rules deny among what the box hides and protects, and what it
+    /// is itself made of, where a call could write that.
     #[must_use]
     pub fn with_rules_in_box(mut self, root: &Path) -> Self {
-        let (mut hide, mut protect): (Vec<PathBuf>, Vec<PathBuf>) = (Vec::new(), Vec::new());
-        for Reached { denied, .. } in self.reached(root) {
-            let Ok(path) = denied.path else { continue };
-            match denied.effect {
-                Effect::Read => hide.push(path),
-                Effect::Write => protect.push(path),
-            }
-        }
-        let written = self.files.write.iter().map(|folder| root.join(folder));
-        let written: Vec<PathBuf> = written.collect();
+        let Boxed { hide, mut protect, read_only, sought, unkept } = self.boxed(root);
+        let files = &mut self.files;
+        files
+            .write
+            .retain(|folder| !read_only.iter().any(|all| root.join(folder).starts_with(all)));
+        (files.sought, files.unkept) = (sought.into(), unkept.into());
+        let written: Vec<PathBuf> = files.write.iter().map(|folder| root.join(folder)).collect();
         let is_written = |path: &PathBuf| written.iter().any(|folder| path.starts_with(folder));
         protect.extend(own_folders().into_iter().filter(is_written));
-        let files = &mut self.files;
         for (more, paths) in [(hide, &mut files.hide), (protect, &mut files.protect)] {
             for path in more {
                 let is_there = paths.iter().any(|known| root.join(known) == path);
@@ -71,4 +68,36 @@ impl Policy {
         }
         self
     }
+
+    /// What its rules come to in a box.
+    fn boxed(&self, root: &Path) -> Boxed {
+        let mut boxed = Boxed::default();
+        for Reached { rule, denied } in self.reached(root) {
+            match (denied.path, denied.effect) {
+                (Some(path), Effect::Read) => boxed.hide.push(path),
+                (Some(path), Effect::Write) if root.starts_with(&path) => {
+                    boxed.read_only.push(path);
+                }
+                (Some(path), Effect::Write) => boxed.protect.push(path),
+                (None, _) => {}
+            }
+            boxed.sought.extend(denied.sought);
+            // A rule about a tool is the gate's; one about paths was meant for all that opens them.
+            let unkept = denied.unkept.filter(|why| *why != Unkept::EveryPath);
+            let said = unkept.map(|why| format!("the rule {}: {}", rule.text(), why.name()));
+            boxed.unkept.extend(said.map(|said| (denied.effect.keep(), said)));
+        }
+        boxed
+    }
+}
+
+/// What rules come to in a box.
+#[derive(Default)]
+struct Boxed {
+    hide: Vec<PathBuf>,
+    protect: Vec<PathBuf>,
+    /// Folders in which nothing is written, the project among it.
+    read_only: Vec<PathBuf>,
+    sought: Vec<Sought>,
+    unkept: Vec<(Keep, String)>,
 }

@@ -34,7 +34,6 @@ mod path;
 mod paths;
 mod prefixes;
 mod rules;
-mod segment;
 mod shadow;
 mod text;
 mod tool;
@@ -50,7 +49,7 @@ pub use facts::{
     AssignmentFacts, CommandFacts, Facts, HostFacts, PathFacts, Place, Reach, WordFacts,
     WrapperFacts,
 };
-pub use literal::{Denied, Effect};
+pub use literal::{Denied, Effect, Unkept};
 pub use rules::{Match, Note, Part, Rules};
 pub use shadow::Shadow;
 pub use tool::Touch;

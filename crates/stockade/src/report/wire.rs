@@ -45,6 +45,8 @@ struct Wire<'a> {
     denied: bool,
     reason: Option<String>,
     instead: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeated: Option<u32>,
     duration_ms: f64,
     decision: Option<Decision>,
     by: Option<By>,
@@ -141,6 +143,7 @@ impl Serialize for Report {
             denied: self.denied(),
             reason: self.reason(),
             instead: refusal.and_then(|refusal| refusal.instead.as_deref()),
+            repeated: refusal.and_then(|refusal| refusal.repeated),
             duration_ms: millis(self.duration),
             decision: refusal.map(|_| Decision::Deny).or(allowed.map(|ruling| ruling.decision)),
             by: refusal.map(|refusal| refusal.by).or(allowed.map(|ruling| ruling.by)),

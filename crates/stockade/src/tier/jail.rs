@@ -45,6 +45,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.extend(files.toolchains.iter().map(|one| Step::Readable(one.path.clone())));
     steps.extend(files.hide.iter().cloned().map(Step::Hide));
     steps.extend(files.protect.iter().cloned().map(Step::Protect));
+    steps.extend(files.sought.iter().map(|one| Step::Seek(one.keep(), one.rule().to_owned())));
     steps.extend(has_broker(confinement).then_some(Step::Broker));
     steps.push(Step::Cgroup);
     steps.extend(rlimit_steps(&confinement.limits));

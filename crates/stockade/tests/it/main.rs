@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "a helper that cannot go on fails its test")]
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
 
+mod again;
 mod bad_input;
 mod cases;
 mod gate;
@@ -16,6 +17,7 @@ mod project;
 mod properties;
 mod questions;
 mod rules;
+mod schema;
 mod seed;
 mod shell_corpus;
 mod shell_judge;

@@ -57,6 +57,7 @@ pub(crate) fn judged(call: &str, tool: &str, decision: Decision, rule: Option<&s
         rule: rule.map(str::to_owned),
         argument: None,
         source: Some("stockade.toml:4".to_owned()),
+        spared: false,
         rewritten: None,
     })
 }

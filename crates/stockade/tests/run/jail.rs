@@ -467,11 +467,12 @@ fn a_git_file_submodules_and_worktrees_are_protected_too() {
 }
 
 #[test]
-fn a_protected_file_with_another_name_is_not_called_protected() {
+fn a_protected_file_is_protected_by_all_of_its_names() {
     let Some(project) = project() else { return };
-    control(&project, "echo x > stockade.toml; ln stockade.toml other\n");
+    control(&project, "echo x > stockade.toml; mkdir d; ln stockade.toml d/other\n");
     fs::write(project.path("stockade.toml"), "").unwrap();
-    let report = boxed(&project, "true\n");
-    let note = report["enforcement"].to_string();
-    assert!(note.contains("has other names by hard links"), "{report}");
+    let attack = "echo y > d/other && echo wrote; true\n";
+    let report = boxed(&project, attack);
+    assert_eq!((kept(&report, "protected"), text(&report, "stdout")), ("detected", ""), "{report}");
+    assert_eq!(control(&project, attack), "wrote\n");
 }

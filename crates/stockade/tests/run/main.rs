@@ -25,6 +25,7 @@ mod limits;
 mod lines;
 mod output;
 mod promises;
+mod reach;
 mod report;
 mod rules;
 mod scratch;

@@ -4,7 +4,6 @@ use std::fs;
 
 use stockade::Policy;
 use stockade::guarantee::{Guarantee, Kept};
-use stockade::policy::Require;
 
 use crate::support::{Project, exec, kept, skip, text};
 
@@ -28,21 +27,15 @@ fn project() -> Option<Project> {
 }
 
 /// A file that is hidden under one name and has another ran with a note before, though reads were
-/// required to be kept fully.
+/// required to be kept fully; then it did not run; now both names are hidden. What cannot be found
+/// still fails: `reach.rs`.
 #[test]
-fn a_hidden_file_with_another_name_fails_where_reads_are_required() {
+fn a_hidden_file_with_another_name_is_hidden_by_both() {
     let Some(project) = project() else { return };
     fs::hard_link(project.path("secret"), project.path("other")).unwrap();
     let report = project.run_with(hiding(), exec(&["sh", "mark.sh"]));
-    assert_eq!(report["failure"]["guarantee"], "reads", "{report}");
-    assert!(text(&report["failure"], "message").contains("secret"), "{report}");
-    assert!(text(&report["failure"], "remedy").contains("box.require"), "{report}");
-    assert!(!project.path("spawned").exists());
-    // Where a part will do, it runs, and the report says which part is missing.
-    let mut policy = hiding();
-    policy.require = Require::only([(Guarantee::Reads, Kept::Partial)]);
-    let report = project.run_with(policy, exec(&["sh", "mark.sh"]));
-    assert_eq!((kept(&report, "reads"), text(&report, "stdout")), ("partial", "hunter2\n"));
+    assert_eq!((kept(&report, "reads"), text(&report, "stdout")), ("full", ""), "{report}");
+    assert!(project.path("spawned").exists(), "{report}");
 }
 
 #[test]

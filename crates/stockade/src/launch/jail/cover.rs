@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::gaps::{Gaps, guarantee};
 use super::root::files_failure;
+use super::{names, sought};
 use crate::confine::Files;
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::inspect::Root;
@@ -25,6 +27,8 @@ pub(super) struct Cover {
     pub(super) absent: Vec<PathBuf>,
     /// Hidden paths that are not there.
     pub(super) absent_hidden: Vec<PathBuf>,
+    /// What rules mean and the box does not keep.
+    pub(super) gaps: Gaps,
 }
 
 /// One path that is there and gets a mount of its own.
@@ -33,9 +37,11 @@ pub(in crate::launch) struct Covered {
     pub(super) path: PathBuf,
     /// Hidden paths keep reads, protected ones the protection.
     pub(super) guarantee: Guarantee,
+    pub(super) is_link: bool,
+    pub(super) has_other_names: bool,
     identity: (u64, u64),
     /// Why a mount on this path is not the whole protection.
-    weakness: Option<&'static str>,
+    pub(super) weakness: Option<&'static str>,
 }
 
 /// Looks at every path; one that cannot be looked at could be anything, and ends the launch.
@@ -43,20 +49,12 @@ pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
     let git = git_paths(files);
     let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
     let protected = files.protect.iter().chain(&git).map(|path| (path, Guarantee::Protected));
-    let mut cover = Cover { present: Vec::new(), absent: Vec::new(), absent_hidden: Vec::new() };
+    let gaps = Gaps::default();
+    let mut cover =
+        Cover { present: Vec::new(), absent: Vec::new(), absent_hidden: Vec::new(), gaps };
     for (path, guarantee) in hidden.chain(protected) {
-        match std::fs::symlink_metadata(path) {
-            Ok(found) => {
-                let weakness = if found.is_symlink() {
-                    Some("is a link, whose target has a name of its own")
-                } else if found.is_file() && found.nlink() > 1 {
-                    Some("has other names by hard links")
-                } else {
-                    None
-                };
-                let identity = (found.dev(), found.ino());
-                cover.present.push(Covered { path: path.clone(), guarantee, identity, weakness });
-            }
+        match Covered::of(path.clone(), guarantee) {
+            Ok(covered) => cover.present.push(covered),
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -64,14 +62,33 @@ pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
                 let list = if is_hidden { &mut cover.absent_hidden } else { &mut cover.absent };
                 list.push(path.clone());
             }
-            Err(error) => {
-                let message = format!("could not look at {path:?}, which is to be kept: {error}");
-                return Err(files_failure("look at protected paths", &message)
-                    .remedy("give yourself the right to enter the folder that holds it"));
-            }
+            Err(error) => return Err(unseen(path, &error)),
         }
     }
+    let searched = sought::search(files)?;
+    for (path, at) in &searched.found {
+        let Some(guarantee) = files.sought.get(*at).map(|one| guarantee(one.keep())) else {
+            continue;
+        };
+        if cover.present.iter().any(|one| one.path == *path && one.guarantee == guarantee) {
+            continue;
+        }
+        match Covered::of(path.clone(), guarantee) {
+            Ok(covered) => cover.present.push(covered),
+            // It has gone since.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(unseen(path, &error)),
+        }
+    }
+    cover.gaps = Gaps::of(files, &searched);
+    names::add(&mut cover.present, files)?;
     Ok(cover)
+}
+
+fn unseen(path: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("could not look at {path:?}, which is to be kept: {error}");
+    files_failure("look at protected paths", &message)
+        .remedy("give yourself the right to enter the folder that holds it")
 }
 
 impl Cover {
@@ -88,6 +105,27 @@ impl Cover {
 }
 
 impl Covered {
+    /// What is at a path now.
+    pub(super) fn of(path: PathBuf, guarantee: Guarantee) -> std::io::Result<Self> {
+        let found = std::fs::symlink_metadata(&path)?;
+        Ok(Self {
+            path,
+            guarantee,
+            is_link: found.is_symlink(),
+            has_other_names: found.is_file() && found.nlink() > 1,
+            identity: (found.dev(), found.ino()),
+            weakness: None,
+        })
+    }
+
+    pub(super) fn inode(&self) -> u64 {
+        self.identity.1
+    }
+
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+
     /// Whether another file has taken the name: then the mount was gone for a while.
     fn was_replaced(&self) -> bool {
         // A rename takes the mount away first and the name a little later, and a program may have

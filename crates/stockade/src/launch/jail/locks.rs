@@ -11,7 +11,7 @@ use stockade_linux::{Cgroup, Controller, Filter, Jail, Landlock, Rule, Sockets, 
 use super::cover::{self, Covered};
 use super::kept::{credit, incomplete, require_kept, settle};
 use super::root::{SYSTEM, c_path, files_failure, not_whole_machine, placed};
-use super::{tree_limits, watched_disk};
+use super::{MadeSince, tree_limits, watched_disk};
 use crate::confine::{Files, Network, Shown};
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -36,6 +36,8 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
     let granted = Granted::of(&confinement.files)?;
     let cover = cover::look(&confinement.files)?;
     granted.admit_exposed(&mut enforcement, &cover.present);
+    cover.gaps.admit(&mut enforcement);
+    let since = MadeSince::after(&confinement.files, &cover);
     let cgroup = Cgroup::create(tree_limits(&confinement.limits));
     settle(&mut enforcement, Some(&cgroup), &confinement);
     require_kept(&enforcement, &confinement)?;
@@ -86,6 +88,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         absent,
         disk,
         covered: Vec::new(),
+        since,
         dies_at_once,
     })
 }

@@ -2,8 +2,8 @@
 
 use super::error::RuleError;
 use super::facts::HostFacts;
-use super::segment::Segment;
-use super::trie::{End, Part, Trie};
+use super::trie::{End, Trie};
+use crate::confine::{Part, Segment};
 
 /// A pattern of hosts, from its last label to its first.
 #[derive(Debug, Clone, PartialEq, Eq)]

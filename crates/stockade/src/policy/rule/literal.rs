@@ -1,20 +1,50 @@
-//! What rules that deny paths mean for a box: the path itself, where they name one.
+//! What rules that deny paths mean for a box: the path itself where they name one, and a pattern
+//! where they mean more.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::Rule;
+use super::path::{Anchor, PathPattern};
 use super::text::Content;
+use crate::confine::{Keep, Met, Parsed, Part, Sought};
 use crate::policy::Decision;
 
-/// A path that a rule denies, as a box can keep it.
+/// What a rule denies, as a box can keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
     /// Whether it is not to be read at all, or not to be written.
     pub effect: Effect,
-    /// The path, or why the box cannot keep the rule.
-    pub path: Result<PathBuf, &'static str>,
-    /// Whether the rule means more paths than this one.
-    pub partly: bool,
+    /// The path that it names.
+    pub path: Option<PathBuf>,
+    /// What it means besides or instead, which is looked for when a box is made.
+    pub sought: Option<Sought>,
+    /// Why a box cannot keep it.
+    pub unkept: Option<Unkept>,
+}
+
+/// Why a box cannot keep a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unkept {
+    /// It is about a tool, and so about every path.
+    EveryPath,
+    /// It means the project as a whole, which has to be there.
+    Project,
+    /// Nobody knows where the home folder is.
+    NoHome,
+    /// It has more parts than are looked for.
+    TooLong,
+}
+
+impl Unkept {
+    /// In words, behind the rule.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EveryPath => "it means every path",
+            Self::Project => "it means the project as a whole",
+            Self::NoHome => "there is no home folder",
+            Self::TooLong => "it has too many parts",
+        }
+    }
 }
 
 /// What is denied of a path.
@@ -26,6 +56,16 @@ pub enum Effect {
     Write,
 }
 
+impl Effect {
+    /// What a box does about it.
+    pub fn keep(self) -> Keep {
+        match self {
+            Self::Read => Keep::Hidden,
+            Self::Write => Keep::Protected,
+        }
+    }
+}
+
 impl Rule {
     /// What a rule of the deny list means for a box of this project; nothing if it is about
     /// something else than paths.
@@ -33,70 +73,79 @@ impl Rule {
         if self.list != Decision::Deny {
             return None;
         }
-        let effect = match &self.meaning.content {
-            Content::Read(..) => Effect::Read,
-            Content::Write(..) => Effect::Write,
-            Content::Whole if self.text.starts_with("Read") => Effect::Read,
-            Content::Whole if self.text.starts_with("Edit") => Effect::Write,
+        let (effect, pattern) = match &self.meaning.content {
+            Content::Read(pattern, _) => (Effect::Read, Some(pattern)),
+            Content::Write(pattern, _) => (Effect::Write, Some(pattern)),
+            Content::Whole if self.text.starts_with("Read") => (Effect::Read, None),
+            Content::Whole if self.text.starts_with("Edit") => (Effect::Write, None),
             Content::Whole
             | Content::Line(..)
             | Content::Host(_)
             | Content::Field(_)
             | Content::Nothing => return None,
         };
-        let pattern = self.text.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
-        let Some((pattern, _)) = pattern.filter(|_| self.meaning.content != Content::Whole) else {
-            return Some(Denied { effect, path: Err("it means every path"), partly: false });
-        };
-        let (path, partly) = self.literal(pattern.trim(), root, home);
-        let holds_the_project = |path: &PathBuf| root.starts_with(path);
-        let path = match path {
-            Ok(path) if holds_the_project(&path) => Err("it means the project as a whole"),
-            other => other,
-        };
-        Some(Denied { effect, path, partly })
+        let denied = pattern.ok_or(Unkept::EveryPath).and_then(|pattern| {
+            let folder = folder_of(&pattern.anchor, root, home).ok_or(Unkept::NoHome)?;
+            self.denied_by(pattern, effect, folder, root)
+        });
+        let unkept = |why| Denied { effect, path: None, sought: None, unkept: Some(why) };
+        Some(denied.unwrap_or_else(unkept))
     }
 
-    fn literal(
+    fn denied_by(
         &self,
-        pattern: &str,
+        pattern: &PathPattern,
+        effect: Effect,
+        folder: &Path,
         root: &Path,
-        home: Option<&Path>,
-    ) -> (Result<PathBuf, &'static str>, bool) {
-        let whole = pattern.strip_suffix("/**").unwrap_or(pattern).trim_end_matches('/');
-        if whole.contains(['*', '?', '[', '\\']) {
-            return (Err("a box has no wildcards"), false);
+    ) -> Result<Denied, Unkept> {
+        let (parts, rule) = (pattern.parts.clone(), self.text.clone());
+        let sought = Sought::new(effect.keep(), folder.to_owned(), parts, rule);
+        let sought = sought.ok_or(Unkept::TooLong)?;
+        let denied = Denied { effect, path: None, sought: None, unkept: None };
+        // What holds the project is not hidden; that it is not written can be kept.
+        if let Met::Wholly(whole) = sought.at(folder, root) {
+            return match effect {
+                Effect::Read => Err(Unkept::Project),
+                Effect::Write => Ok(Denied { path: Some(whole), ..denied }),
+            };
         }
-        let below =
-            |folder: &Path, rest: &str| Ok(plain(&folder.join(rest.trim_start_matches('/'))));
-        if whole.starts_with("//") {
-            return (below(Path::new("/"), whole), false);
+        let is_plain = |part: &Part| matches!(part, Part::Name(Parsed::Plain(_)));
+        let names = pattern.parts.strip_prefix(&[Part::Deep]).unwrap_or(&pattern.parts);
+        // A single name means every file of that name; the one in the folder can be named.
+        let is_single = names.len() < pattern.parts.len();
+        let path = self.written().filter(|_| names.iter().all(is_plain));
+        let path = path.map(|names| folder.join(names));
+        let is_one = path.is_some() && !is_single;
+        Ok(Denied { path, sought: (!is_one).then_some(sought), ..denied })
+    }
+
+    /// The names that are written behind the anchor, if all of them are as they are meant.
+    fn written(&self) -> Option<PathBuf> {
+        let (_, rest) = self.text.split_once('(')?;
+        let text = rest.rsplit_once(')')?.0.trim();
+        let text = text.strip_prefix('~').unwrap_or(text);
+        let text = text.strip_suffix("/**").unwrap_or(text);
+        let mut names = PathBuf::new();
+        for component in Path::new(text).components() {
+            match component {
+                Component::Normal(name) => names.push(name),
+                // Those at the beginning are in the anchor's folder already.
+                Component::ParentDir => drop(names.pop()),
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
         }
-        if let Some(rest) = whole.strip_prefix("~/") {
-            let home = home.ok_or("there is no home folder");
-            return (home.and_then(|home| below(home, rest)), false);
-        }
-        if whole == "~" {
-            return (home.map(Path::to_owned).ok_or("there is no home folder"), false);
-        }
-        if whole.starts_with('/') {
-            return (below(self.base.as_deref().unwrap_or(root), whole), false);
-        }
-        // A single name means every file of that name, wherever it is.
-        let is_single = !whole.trim_start_matches("./").contains('/');
-        (below(root, whole), is_single)
+        (!text.contains(['*', '?', '[', '\\'])).then_some(names)
     }
 }
 
-/// The path without `.`, and with `..` taken by its text.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::from("/");
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => plain.push(name),
-            Component::ParentDir => drop(plain.pop()),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    plain
+/// The folder that a pattern begins in.
+fn folder_of<'a>(anchor: &'a Anchor, root: &'a Path, home: Option<&'a Path>) -> Option<&'a Path> {
+    let above = |folder: &'a Path, up: usize| folder.ancestors().nth(up).unwrap_or(Path::new("/"));
+    Some(match anchor {
+        Anchor::Root => Path::new("/"),
+        Anchor::Home(up) => above(home?, *up),
+        Anchor::Cwd(up) => above(root, *up),
+        Anchor::Source(folder) => folder,
+    })
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::error::RuleError;
-use super::segment::{Parsed, Segment};
-use super::trie::{End, Part, Trie};
+use super::trie::{End, Trie};
+use crate::confine::{Parsed, Part, Segment};
 
 /// What a pattern of paths is relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,16 +4,7 @@
 use std::collections::HashMap;
 
 use super::prefixes::Prefixes;
-use super::segment::{Parsed, Segment};
-
-/// One part of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
-    /// `**`: any number of segments, none too.
-    Deep,
-    /// One segment.
-    Name(Parsed),
-}
+use crate::confine::{Parsed, Part, Segment};
 
 /// Where a pattern ends, and what of that it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use stockade::Policy;
+use stockade::confine::Sought;
 use stockade::policy::Decision;
-use stockade::policy::rule::{CommandFacts, Facts, Fit, Rule, Rules};
+use stockade::policy::rule::{CommandFacts, Facts, Fit, Rule, Rules, Unkept};
 
 fn rules(deny: &[&str], ask: &[&str], allow: &[&str]) -> Rules {
     let lists = [(deny, Decision::Deny), (ask, Decision::Ask), (allow, Decision::Allow)];
@@ -101,37 +102,49 @@ fn every_rule_is_considered_in_the_order_of_the_lists() {
 #[test]
 fn denied_paths_reach_the_box_where_they_are_named() {
     let root = Path::new("/home/me/project");
-    let kept = |text: &str| {
+    let denied = |text: &str| {
         let rule = Rule::parse_in(text, Decision::Deny, Path::new("/base")).unwrap();
         rule.denied_path(root, Some(Path::new("/home/me")))
-            .map(|denied| (denied.path, denied.partly))
     };
-    let path = |path: &str, partly| Some((Ok(PathBuf::from(path)), partly));
-    assert_eq!(kept("Read(.env)"), path("/home/me/project/.env", true));
-    assert_eq!(kept("Read(./.env)"), path("/home/me/project/.env", true));
-    assert_eq!(kept("Read(conf/Secret.txt)"), path("/home/me/project/conf/Secret.txt", false));
-    assert_eq!(kept("Read(a/b/**)"), path("/home/me/project/a/b", false));
-    assert_eq!(kept("Edit(~/.ssh/**)"), path("/home/me/.ssh", false));
-    assert_eq!(kept("Read(//etc/shadow)"), path("/etc/shadow", false));
-    assert_eq!(kept("Edit(/x/)"), path("/base/x", false));
-    for (text, why) in [
-        ("Read(*.pem)", "wildcards"),
-        ("Read(a/**/b)", "wildcards"),
-        ("Read(a\\[b)", "wildcards"),
-        ("Read", "every path"),
-        ("Read(//home/**)", "project"),
-        ("Read(//**)", "project"),
-        ("Edit(~)", "project"),
-        ("Edit(./)", "project"),
+    for (text, path, is_sought) in [
+        ("Read(.env)", Some("/home/me/project/.env"), true),
+        ("Read(./.env)", Some("/home/me/project/.env"), true),
+        ("Read(conf/Secret.txt)", Some("/home/me/project/conf/Secret.txt"), false),
+        ("Read(conf/x/../Secret.txt)", Some("/home/me/project/conf/Secret.txt"), false),
+        ("Read(../other/key)", Some("/home/me/other/key"), false),
+        ("Read(a/b/**)", Some("/home/me/project/a/b"), false),
+        ("Edit(~/.ssh/**)", Some("/home/me/.ssh"), false),
+        ("Read(//etc/shadow)", Some("/etc/shadow"), false),
+        ("Edit(/x/)", Some("/base/x"), false),
+        ("Edit(~)", Some("/home/me"), false),
+        ("Edit(./)", Some("/home/me/project"), false),
+        ("Edit(//home/*/project/**)", Some("/home/me/project"), false),
+        ("Read(*.pem)", None, true),
+        ("Read(a/**/b)", None, true),
+        ("Read(a\\[b)", None, true),
+        ("Read(~/.aws/*.json)", None, true),
     ] {
-        let (path, _) = kept(text).unwrap_or_else(|| panic!("{text}"));
-        assert!(path.clone().is_err_and(|said| said.contains(why)), "{text}: {path:?}");
+        let denied = denied(text).unwrap_or_else(|| panic!("{text}"));
+        let found = (denied.path.as_deref(), denied.sought.is_some(), denied.unkept);
+        assert_eq!(found, (path.map(Path::new), is_sought, None), "{text}");
+    }
+    for (text, why) in [
+        ("Read", Unkept::EveryPath),
+        ("Read(//home/**)", Unkept::Project),
+        ("Read(//**)", Unkept::Project),
+        ("Read(~)", Unkept::Project),
+        ("Read(//home/*/pro*)", Unkept::Project),
+    ] {
+        let denied = denied(text).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!((denied.path, denied.unkept), (None, Some(why)), "{text}");
     }
     for text in ["Bash(rm *)", "WebFetch(domain:x.y)", "mcp__a"] {
-        assert_eq!(kept(text), None, "{text}");
+        assert_eq!(denied(text), None, "{text}");
     }
     let ask = Rule::parse("Read(.env)", Decision::Ask).unwrap();
     assert_eq!(ask.denied_path(root, None), None, "what is asked about may be allowed");
+    let homeless = Rule::parse("Read(~/x)", Decision::Deny).unwrap().denied_path(root, None);
+    assert_eq!(homeless.unwrap().unkept, Some(Unkept::NoHome));
 }
 
 #[test]
@@ -145,4 +158,17 @@ fn a_policy_hides_and_protects_what_its_rules_deny() {
     assert_eq!(boxed.hide, [PathBuf::from("/project/.env")]);
     let more = boxed.protect.strip_prefix(shipped.protect.as_slice()).unwrap();
     assert_eq!(more, [PathBuf::from("/project/gen/out")], "what is protected is not named twice");
+    let sought: Vec<&str> = boxed.sought.iter().map(Sought::rule).collect();
+    assert_eq!(sought, ["Read(.env)", "Edit(stockade.toml)", "Read(*.key)"]);
+}
+
+#[test]
+fn a_rule_that_denies_every_write_in_the_project_leaves_nothing_to_be_written() {
+    let root = Path::new("/project");
+    let text = "box.write = ['.', 'sub', '/elsewhere']\nrules.deny = ['Edit(./**)', 'Read(./**)']";
+    let policy = Policy::from_text(Path::new("/project/x.toml"), text).unwrap();
+    let boxed = policy.with_rules_in_box(root).files;
+    assert_eq!(boxed.write, [PathBuf::from("/elsewhere")]);
+    let said: Vec<&str> = boxed.unkept.iter().map(|(_, said)| said.as_str()).collect();
+    assert_eq!(said, ["the rule Read(./**): it means the project as a whole"]);
 }

@@ -4,7 +4,7 @@ use crate::knowledge::wild;
 
 /// A segment that is not plain text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     items: Vec<Item>,
 }
 
@@ -18,17 +18,27 @@ enum Item {
 
 /// What a segment of a pattern is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Parsed {
+pub(crate) enum Parsed {
     /// Text alone, with its backslashes taken off.
     Plain(String),
     /// Anything else.
     Wild(Segment),
 }
 
+impl Parsed {
+    /// Whether a name is meant.
+    pub(crate) fn fits(&self, name: &str) -> bool {
+        match self {
+            Self::Plain(text) => text == name,
+            Self::Wild(segment) => segment.matches(name),
+        }
+    }
+}
+
 impl Segment {
     /// Reads one segment. A class without an end is plain text, as in gitignore's matcher nothing
     /// else could be meant.
-    pub(super) fn parse(text: &str) -> Parsed {
+    pub(crate) fn parse(text: &str) -> Parsed {
         let mut items = Vec::new();
         let mut letters = text.chars();
         while let Some(letter) = letters.next() {
@@ -52,17 +62,17 @@ impl Segment {
     }
 
     /// The text that every match begins with.
-    pub(super) fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         self.items.iter().map_while(Item::letter).collect()
     }
 
     /// The text that every match ends with, from its last letter on.
-    pub(super) fn reversed_suffix(&self) -> String {
+    pub(crate) fn reversed_suffix(&self) -> String {
         self.items.iter().rev().map_while(Item::letter).collect()
     }
 
     /// Whether a name matches.
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         let letters: Vec<char> = name.chars().collect();
         let takes = |item: &Item, letter: &char| item.takes(*letter);
         wild::fits(&self.items, &letters, |item| *item == Item::Any, takes)

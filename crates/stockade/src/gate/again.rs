@@ -1,0 +1,63 @@
+//! A refusal that was given before says so, so that an agent does something else.
+
+use std::time::Duration;
+
+use super::Gate;
+use super::verdict::Refusal;
+use crate::journal::{EntryId, Repeated};
+
+impl Gate {
+    /// The refusal, which says how often it was given of late if that is more than once.
+    pub(super) fn again(&self, mut refusal: Refusal, entry: EntryId) -> Refusal {
+        let Some(Repeated { times, since }) = self.journal.repeated(entry) else { return refusal };
+        let instead = match refusal.instead {
+            Some(_) => "do what is said instead",
+            None => "do without it",
+        };
+        refusal.reason = format!(
+            "{}; this is the {} time in {} that this is refused, and trying it again will not \
+             change that: {instead}, or ask the person",
+            refusal.reason,
+            ordinal(times),
+            span(since)
+        );
+        refusal.repeated = Some(times);
+        refusal
+    }
+}
+
+fn ordinal(number: u32) -> String {
+    let words = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
+    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(2));
+    match (place.and_then(|place| words.get(place)), number % 10, number % 100) {
+        (Some(word), ..) => (*word).to_owned(),
+        (None, 1, end) if end != 11 => format!("{number}st"),
+        (None, 2, end) if end != 12 => format!("{number}nd"),
+        (None, 3, end) if end != 13 => format!("{number}rd"),
+        (None, ..) => format!("{number}th"),
+    }
+}
+
+/// A time that is long enough, in words.
+fn span(since: Duration) -> String {
+    match since.as_secs() {
+        0..=59 => "a minute".to_owned(),
+        seconds => format!("{} minutes", seconds.div_ceil(60).max(2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ordinal, span};
+    use std::time::Duration;
+
+    #[test]
+    fn numbers_and_times_are_words() {
+        let ordinals = [2, 3, 9, 10, 11, 12, 13, 21, 22, 23, 101, 111].map(ordinal);
+        let expected = ["second", "third", "ninth", "10th", "11th", "12th", "13th", "21st", "22nd"];
+        assert_eq!(ordinals[..9], expected);
+        assert_eq!(ordinals[9..], ["23rd", "101st", "111th"]);
+        let spans = [0, 59, 60, 61, 121].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(spans, ["a minute", "a minute", "2 minutes", "2 minutes", "3 minutes"]);
+    }
+}

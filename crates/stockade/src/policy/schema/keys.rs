@@ -1,0 +1,185 @@
+//! What every key of a policy file means, in a line, and how its values look: one row for a key. A key
+//! that a type has and this table lacks fails a test.
+
+use crate::confine::Toolchain;
+use crate::guarantee::{Guarantee, Kept};
+use crate::policy::tool::Risk;
+use crate::policy::{Mode, Require};
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key {
+    /// Where it stands; `[]` for the tables of a list.
+    path: &'static str,
+    pub(super) form: Form,
+    pub(super) says: &'static str,
+    /// Whether its table makes no sense without it.
+    pub(super) required: bool,
+    /// The least number.
+    pub(super) least: u32,
+}
+
+/// How a text looks, or each text of a list.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Form {
+    Plain,
+    /// This regular expression.
+    Like(&'static str),
+    /// One of these.
+    OneOf(fn() -> Vec<String>),
+    /// A rule: its text, or a table.
+    Rule,
+    /// A text, or a table with any keys.
+    TextOrTable,
+}
+
+/// The row for a key. The limits of code and of tools are the limits.
+pub(super) fn key(path: &str) -> Option<&'static Key> {
+    let limit = ["code.limits.", "tool.*.limits."].iter().find_map(|of| path.strip_prefix(of));
+    let same = limit.map(|limit| format!("limits.{limit}"));
+    let path = same.as_deref().unwrap_or(path);
+    KEYS.iter().find(|key| key.path == path)
+}
+
+const fn row(path: &'static str, form: Form, says: &'static str) -> Key {
+    Key { path, form, says, required: false, least: 0 }
+}
+
+const fn needed(path: &'static str, form: Form, says: &'static str) -> Key {
+    Key { required: true, ..row(path, form, says) }
+}
+
+const fn number(path: &'static str, least: u32, says: &'static str) -> Key {
+    Key { least, ..row(path, Form::Plain, says) }
+}
+
+const TIME: Form = Form::Like(
+    r"^\s*([0-9]+(\.[0-9]*)?|([0-9]+\s*(ns|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\s*)+)\s*$",
+);
+const TIME_OR_NONE: Form = Form::Like(
+    r"^(none|\s*([0-9]+(\.[0-9]*)?|([0-9]+\s*(ns|us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\s*)+)\s*)$",
+);
+const SIZE: Form = Form::Like(r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$");
+const SIZE_OR_NONE: Form = Form::Like(r"^(none|\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*)$");
+const PROCESSORS: Form = Form::Like(r"^(none|[0-9]+(\.[0-9]{1,3})?)$");
+const ABSOLUTE: Form = Form::Like(r"^(/|~/)");
+const BOX_PATH: Form = Form::Like(r"^(/|~/|[^/])");
+const VARIABLE: Form = Form::Like(r"^[^=]+(=|$)");
+const PROFILE: Form = Form::OneOf(|| names(&["strict", "contained"]));
+
+const KEYS: &[Key] = &[
+    row("", Form::Plain, "What is allowed, and in which box. Every key is optional."),
+    row("mode", Form::OneOf(modes), "How much is done without a question."),
+    row("questions", Form::Plain, "How people are asked."),
+    row("questions.timeout", TIME, "How long a question waits; then it is a no."),
+    row("exec", Form::Plain, "What the gate looks for in calls of one program."),
+    row("exec.profile", PROFILE, "Which of the built-in refusals apply."),
+    row("exec.deny", Form::Plain, "Programs that never run, by identity."),
+    row("exec.interpreters", Form::Plain, "Programs whose inline code is refused."),
+    row("exec.folders", ABSOLUTE, "Where programs may live besides the root."),
+    row("exec.search_path", ABSOLUTE, "Where bare names are looked up, in the run too."),
+    row("exec.outside", ABSOLUTE, "Paths outside the root that a call may name."),
+    row("exec.data", Form::Plain, "Programs whose arguments are plain data."),
+    row("shell", Form::Plain, "Shell lines."),
+    row("shell.profile", PROFILE, "Which of the built-in refusals apply to lines."),
+    row("shell.only", Form::Plain, "The programs that a line may name, run without a shell."),
+    row("box", Form::Plain, "The tier, and what it shows and keeps."),
+    row("box.tier", Form::OneOf(tiers), "How strong the box is."),
+    row("box.env", VARIABLE, "Variables besides PATH, HOME and TMPDIR: NAME or NAME=VALUE."),
+    row("box.require", Form::OneOf(requirements), "Guarantees without which nothing runs."),
+    row("box.write", BOX_PATH, "Folders that can be written."),
+    row("box.read", BOX_PATH, "Files and folders that can be read besides the system's."),
+    row("box.toolchains", Form::OneOf(toolchains), "Toolchains of the home folder to be read."),
+    row("box.hide", BOX_PATH, "Paths that look empty."),
+    row("box.protect", BOX_PATH, "Paths that cannot be written, renamed or removed."),
+    row("box.changes", Form::OneOf(|| names(&["none", "risky", "all"])), "Which changes are told."),
+    row("box.net", Form::OneOf(|| names(&["none", "host"])), "The network."),
+    row("limits", Form::Plain, "Time, memory, processes and bytes of a run."),
+    row("limits.wall", TIME, "From start to end; then the whole tree is killed."),
+    row("limits.cpu", TIME_OR_NONE, "CPU time of one process."),
+    row("limits.cpus", PROCESSORS, "How many processors the tree may keep busy."),
+    row("limits.memory", SIZE_OR_NONE, "Memory of the tree, or address space of one process."),
+    number("limits.processes", 1, "Processes of the tree at once."),
+    row("limits.file_size", SIZE_OR_NONE, "The largest file that may be written."),
+    row("limits.disk", SIZE_OR_NONE, "Room that a run may add in its writable folders."),
+    number("limits.files", 0, "Files that a run may add there."),
+    number("limits.open_files", 0, "Descriptors of one process."),
+    row("limits.output", SIZE, "How much is kept of each output stream."),
+    row("limits.flood", SIZE, "How much output ends the run."),
+    row("code", Form::Plain, "Source for interpreters."),
+    row("code.limits", Form::Plain, "Limits of code; a run has the stricter of both tables."),
+    row("journal", Form::Plain, "When the journal reaches the disk."),
+    row("journal.durability", Form::OneOf(|| names(&["each", "batched"])), "Each entry, or many."),
+    row("journal.window", TIME, "The longest time until a batch is on the disk."),
+    row("rules", Form::Plain, "Deny, then ask, then allow: the first list that matches decides."),
+    row("rules.deny", Form::Rule, "What is refused: Tool or Tool(pattern), or a table."),
+    row("rules.ask", Form::Rule, "What a person has to allow."),
+    row("rules.allow", Form::Rule, "What needs no question."),
+    row("rule", Form::Plain, "A rule with its reason and examples, which are checked."),
+    needed("rule.rule", Form::Plain, "The rule: Tool or Tool(pattern)."),
+    row("rule.reason", Form::Plain, "Shown to whoever is refused."),
+    row("rule.instead", Form::Plain, "What would be accepted, shown too."),
+    row("rule.match", Form::Plain, "Examples that it must match."),
+    row("rule.not_match", Form::Plain, "Examples that it must not match."),
+    row("hook", Form::Plain, "Commands that are asked before calls and told after."),
+    row("hook[]", Form::Plain, "One hook: its event, and command or shell."),
+    row("hook[].name", Form::Plain, "Its name in reasons and reports."),
+    needed("hook[].event", Form::OneOf(events), "Before calls, or after."),
+    row("hook[].match", Form::Plain, "The tools that it is for."),
+    row("hook[].if", Form::Plain, "A rule that calls have to match."),
+    row("hook[].command", Form::Plain, "The program and its arguments."),
+    row("hook[].shell", Form::Plain, "A shell line in place of a command."),
+    row("hook[].timeout", TIME, "How long it may take, at most an hour."),
+    row("hook[].env", VARIABLE, "Variables that it gets: NAME or NAME=VALUE."),
+    row("tool", Form::Plain, "Tools by their names: JSON in, JSON out."),
+    row("tool.*", Form::Plain, "One tool: what it is for, and command or python."),
+    row("tool.*.description", Form::Plain, "What it does, for who chooses it."),
+    row("tool.*.command", Form::Plain, "The program and its arguments."),
+    row("tool.*.python", Form::Like("^[^:]+:[^:]+$"), "A function, as package.module:function."),
+    row("tool.*.input", Form::TextOrTable, "The schema of its input, or a file that holds it."),
+    row("tool.*.tier", Form::OneOf(tiers_of_tools), "How strong its box is."),
+    row("tool.*.limits", Form::Plain, "Its limits."),
+    row("tool.*.timeout", TIME, "As limits.wall."),
+    row("tool.*.risk", Form::OneOf(risks), "What it does to the world."),
+    row("tool.*.idempotent", Form::Plain, "Whether it may be tried again."),
+    number("tool.*.attempts", 1, "How often it is tried."),
+];
+
+fn names(all: &[&str]) -> Vec<String> {
+    all.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn modes() -> Vec<String> {
+    Mode::ALL.into_iter().flat_map(|mode| names(mode.names())).collect()
+}
+
+fn tiers() -> Vec<String> {
+    tiers_of_tools().into_iter().chain(["inline".to_owned()]).collect()
+}
+
+fn tiers_of_tools() -> Vec<String> {
+    names(&["jail", "process", "container", "gvisor", "microvm", "cluster"])
+}
+
+fn risks() -> Vec<String> {
+    Risk::ALL.into_iter().map(|risk| risk.to_string()).collect()
+}
+
+fn toolchains() -> Vec<String> {
+    Toolchain::ALL.into_iter().map(|one| one.to_string()).collect()
+}
+
+fn events() -> Vec<String> {
+    names(&["pre", "post", "PreToolUse", "PostToolUse"])
+}
+
+/// What may be required: all that the tier is for, a guarantee, or less of it.
+fn requirements() -> Vec<String> {
+    let levels = [Kept::Full, Kept::Partial, Kept::Detected];
+    let of = |guarantee: Guarantee| {
+        let lower = levels.map(|kept| format!("{guarantee}:{}", kept.name()));
+        std::iter::once(guarantee.to_string()).chain(lower)
+    };
+    let all = Guarantee::ALL.into_iter().flat_map(of);
+    std::iter::once(Require::OF_TIER.to_owned()).chain(all).collect()
+}
