@@ -1,6 +1,8 @@
 //! What can be typed. One struct per command; `--help`, the man page and the completions come
 //! from here.
 
+mod agent;
+mod audit;
 mod manual;
 mod policy;
 
@@ -8,6 +10,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use agent::{Agent, Answered, Hook, HookOptions, Install, Scope, When};
+pub(crate) use audit::{Audit, AuditShow, AuditStats, AuditVerify, AuditWhat};
 use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use policy::{
@@ -31,7 +35,7 @@ use stockade::tier::Tier;
 )]
 #[command(
     after_help = "Exit status: the program's own; 124 timed out, 125 Stockade failed, 126 refused, \
-127 no such program, 128+n ended by signal n. check: 0 allow, 3 ask, 126 deny."
+127 no such program, 128+n ended by signal n. check: 0 allow, 3 ask, 126 deny. hook: 0 or 2."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -56,6 +60,10 @@ pub(crate) enum Command {
     Rules(Rules),
     /// Trust a file of the project, so that it may loosen the policy
     Trust(Trust),
+    /// Answer a coding agent's hook: JSON on standard input, a decision on standard output
+    Hook(Hook),
+    /// Put the hook into a coding agent's settings, or take it out
+    Install(Install),
     /// Run legal and adversarial calls in a throw-away project, and show how each came out
     Demo(Demo),
     /// Find out what this machine can keep, what it cannot, and how to fix it
@@ -177,6 +185,9 @@ pub(crate) struct Shell {
     /// Only these programs may run, one at a time and without a shell; anything else is refused
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+    /// Written by `stockade hook`: what a person said in the agent, `yes` or `none`; refusals stand
+    #[arg(long, value_name = "ANSWER", conflicts_with = "only")]
+    pub(crate) answered: Option<Answered>,
     /// The line: every command in it is judged, then bash runs it; with --only it is split once and run without a shell
     #[arg(value_name = "COMMAND LINE")]
     pub(crate) line: OsString,
@@ -331,64 +342,6 @@ pub(crate) struct Demo {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Audit {
-    #[command(subcommand)]
-    pub(crate) what: AuditWhat,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuditWhat {
-    /// Print entries
-    Show(AuditShow),
-    /// Count entries
-    Stats(AuditStats),
-    /// Check the chain, and name the first bad line
-    Verify(AuditVerify),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct AuditShow {
-    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-    /// Only refusals
-    #[arg(long)]
-    pub(crate) denied: bool,
-    /// Only verdicts on this tool
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tool: Option<String>,
-    /// Only entries since then: a time as in the journal, or how long ago (2h)
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
-    /// Print JSON lines
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct AuditStats {
-    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct AuditVerify {
-    /// The journal; by default `$XDG_STATE_HOME/stockade/journal.jsonl`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-    /// The hash that the last entry must have, noted down earlier
-    #[arg(long, value_name = "HASH")]
-    pub(crate) expect_head: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

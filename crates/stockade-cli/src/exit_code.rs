@@ -12,6 +12,8 @@ pub(crate) enum Status {
     Ok,
     /// Something was looked for and found wanting: a bad journal, a demo that came out otherwise.
     Unexpected,
+    /// `hook`: the call must not be made.
+    Blocked,
     /// `check`: a person must say.
     Ask,
     /// The deadline ended the run.
@@ -45,6 +47,7 @@ impl Status {
         match self {
             Self::Ok => 0,
             Self::Unexpected => 1,
+            Self::Blocked => 2,
             Self::Ask => 3,
             Self::TimedOut => 124,
             Self::Failed => 125,

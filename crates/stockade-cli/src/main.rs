@@ -15,7 +15,9 @@ mod edit;
 mod exit_code;
 mod explain;
 mod explained;
+mod hook;
 mod init;
+mod install;
 mod manual;
 mod policy_file;
 mod render;
@@ -28,20 +30,26 @@ mod wire;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Args, Command};
 use exit_code::Status;
 use render::Unsaid;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    if hook::is_meant() {
+        hook::prepare();
+    }
+    let args = match Args::typed() {
         Ok(args) => args,
+        Err(error) if hook::is_meant() && error.use_stderr() => return hook::misused(&error),
         Err(error) => return usage(&error),
     };
     // Before anything else: what runs must not read our environment in /proc.
     if let Err(error) = stockade::launch::hide_supervisor() {
-        render::complain(&format!("could not make this process unreadable to others: {error}"));
+        let why = format!("could not make this process unreadable to others: {error}");
+        if hook::is_meant() {
+            return hook::failed(&why);
+        }
+        render::complain(&why);
         return Status::Failed.into();
     }
     let result = match args.command {
@@ -53,6 +61,8 @@ fn main() -> ExitCode {
         Command::Tools(tools) => tools::tools(&tools),
         Command::Rules(rules) => rules::rules(&rules),
         Command::Trust(trust) => trust::trust(&trust),
+        Command::Hook(hook) => return hook::hook(&hook),
+        Command::Install(install) => install::install(&install),
         Command::Demo(demo) => demo::demo(&demo),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
         Command::Audit(audit) => audit::audit(&audit),

@@ -48,6 +48,20 @@ pub(crate) fn complain(text: &str) {
     remark(&format!("{BAD}stockade:{BAD:#} {}", inert(text)));
 }
 
+/// Prints lines of our own to standard error, which are inert already.
+pub(crate) fn complain_lines(lines: &str) {
+    remark(lines);
+}
+
+/// Whether standard output leads anywhere. One that was closed leads to `/dev/null`, where the
+/// runtime has put it.
+pub(crate) fn is_heard() -> bool {
+    use rustix::fs::{FileType, fstat, major, minor};
+    let Ok(stat) = fstat(std::io::stdout()) else { return false };
+    let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
+    !(is_device && (major(stat.st_rdev), minor(stat.st_rdev)) == (1, 3))
+}
+
 /// Prints what a person should know to standard error.
 pub(crate) fn note(text: &str) {
     remark(&format!("{FAINT}stockade: note:{FAINT:#} {}", inert(text)));

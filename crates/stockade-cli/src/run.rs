@@ -20,9 +20,12 @@ pub(crate) fn run(run: &Run) -> Answer {
     perform(&setup::stockade(&run.common, &[])?, call, &run.common)
 }
 
-/// Runs one line from a list of allowed programs.
+/// Runs one shell line.
 pub(crate) fn shell(shell: &Shell) -> Answer {
     let call = ToolCall::line(shell.line.clone());
+    if let Some(answered) = shell.answered {
+        return perform(&setup::hooked_stockade(&shell.common, answered)?, call, &shell.common);
+    }
     perform(&setup::stockade(&shell.common, &shell.only)?, call, &shell.common)
 }
 

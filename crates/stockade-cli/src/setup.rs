@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use stockade::confine::Network;
-use stockade::gate::Examiner;
+use stockade::gate::{Answer, Approver, Examiner, Prompt};
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::inspect::Root;
 use stockade::launch::Warmth;
 use stockade::limits::Limits;
 use stockade::policy::{Dialect, LoadError, Mode, PolicyFiles, Sources, TrustStore};
 use stockade::stockade::{OpenError, default_journal};
+use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
-use crate::args::{self, Common, Net};
+use crate::args::{self, Agent, Answered, Common, HookOptions, Net};
 use crate::ask::Terminal;
 use crate::render;
 
@@ -44,6 +46,39 @@ pub(crate) fn warm_stockade(
     })
 }
 
+/// Opens what a line needs that `stockade hook` has put into the box. The agent gets what it would
+/// get from the line alone, so that nothing is told of the policy; the hooks of its settings have
+/// been asked by the agent itself; and what the hook runs cannot be written by the line.
+pub(crate) fn hooked_stockade(common: &Common, answered: Answered) -> Result<Stockade, SetupError> {
+    let sources = Sources { agents_run_hooks: true, ..sources(&common.sources) };
+    let mut policy = overridden(sources.load()?, common, &[])?;
+    if let Ok(program) = std::env::current_exe() {
+        policy.files.protect.push(program);
+    }
+    let journal = journal(common.journal.as_deref())?;
+    let stockade =
+        Stockade::open(&common.sources.root, policy, &journal).map_err(SetupError::Open)?;
+    let stockade = stockade.with_warmth(Warmth::Cold);
+    Ok(match answered {
+        Answered::Yes => stockade.with_approver(Arc::new(Agreed)),
+        Answered::None => stockade,
+    })
+}
+
+/// The person who said yes in the agent, where the hook had put the question.
+#[derive(Debug)]
+struct Agreed;
+
+impl Approver for Agreed {
+    fn name(&self) -> &'static str {
+        "agent"
+    }
+
+    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> Answer {
+        Answer::Once
+    }
+}
+
 /// The file of the person: the one that was named, or the usual one.
 fn own_policy(common: &Common) -> Option<PathBuf> {
     let sources = &common.sources;
@@ -55,6 +90,35 @@ pub(crate) fn examiner(common: &Common, only: &[String]) -> Result<Examiner, Set
     let root = Root::open(&common.sources.root)
         .map_err(|error| SetupError::Open(OpenError::Root(error)))?;
     Ok(Examiner::new(root, policy(common, only)?))
+}
+
+/// The policy for the calls of an agent, which starts with questions.
+pub(crate) fn hook_policy(options: &HookOptions, root: &Path) -> Result<Policy, SetupError> {
+    let own = match options.format {
+        Agent::Claude => args::Dialect::Claude,
+        Agent::Codex => args::Dialect::Codex,
+    };
+    let typed = args::Sources {
+        root: root.to_owned(),
+        policy: options.policy.clone(),
+        settings: options.settings.clone(),
+        rules: options.rules.clone(),
+        dialect: options.dialect.iter().copied().chain([own]).collect(),
+    };
+    let mode = Some(Mode::Default);
+    let sources = Sources { mode, agents_run_hooks: true, ..sources(&typed) };
+    let mut policy = sources.load()?;
+    policy.tier = if options.no_box { Tier::Process } else { options.tier.unwrap_or(policy.tier) };
+    choose_mode(options.mode, &mut policy)?;
+    Ok(policy)
+}
+
+fn choose_mode(typed: Option<Mode>, policy: &mut Policy) -> Result<(), SetupError> {
+    policy.mode = typed.unwrap_or(policy.mode);
+    if policy.agent.bypass_disabled && policy.mode == Mode::Bypass {
+        return Err(SetupError::Bypass);
+    }
+    Ok(())
 }
 
 /// The journal that was named, or the usual one.
@@ -74,12 +138,12 @@ pub(crate) fn placed(call: ToolCall, common: &Common) -> ToolCall {
 }
 
 fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
-    let mut policy = sources(&common.sources).load()?;
+    overridden(sources(&common.sources).load()?, common, only)
+}
+
+fn overridden(mut policy: Policy, common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     policy.tier = common.tier.unwrap_or(policy.tier);
-    policy.mode = common.mode.unwrap_or(policy.mode);
-    if policy.agent.bypass_disabled && policy.mode == Mode::Bypass {
-        return Err(SetupError::Bypass);
-    }
+    choose_mode(common.mode, &mut policy)?;
     policy.profile = common.profile.unwrap_or(policy.profile);
     policy.shell_profile = common.profile.unwrap_or(policy.shell_profile);
     apply_limits(common, &mut policy.limits);
@@ -150,6 +214,8 @@ pub(crate) fn sources(typed: &args::Sources) -> Sources {
         settings: typed.settings.clone(),
         rules: typed.rules.clone(),
         trust: TrustStore::default_path(),
+        mode: None,
+        agents_run_hooks: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod act;
 mod again;
+mod advice;
 mod approval;
 mod code;
 mod complaint;

@@ -11,6 +11,7 @@ mod judgement;
 pub mod hook;
 mod load;
 pub mod mode;
+mod own;
 mod project;
 mod propose;
 mod reach;

@@ -17,7 +17,8 @@ pub use parse::{Fault, FaultKind, Parsed};
 /// A word as a shell reads it back: in quotes where it needs them.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    // One that begins with an equals sign is the path of a program to zsh.
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))

@@ -49,6 +49,16 @@ impl Stockade {
         Ok(Self { gate, yard })
     }
 
+    /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
+    /// run, so that this is quick.
+    pub fn adviser(root: &Path, policy: Policy, journal: &Path) -> Result<Gate, OpenError> {
+        let root = Root::open(root).map_err(OpenError::Root)?;
+        let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
+        let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
+        let gate = Gate::new(Examiner::new(root, policy), journal);
+        Ok(gate.with_hooks(|hooks| hooks.with_runner(runner)))
+    }
+
     /// The same, with a closure that is asked about every call before it is decided about. It may
     /// refuse, ask, answer a question or rewrite the input; it lifts no refusal, and one that
     /// panics or hangs refuses.

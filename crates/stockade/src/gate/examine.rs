@@ -66,7 +66,8 @@ pub struct Examiner {
 impl Examiner {
     /// For the calls of one project.
     pub fn new(root: Root, policy: Policy) -> Self {
-        let mut policy = policy.with_one_search_path().with_rules_in_box(root.path());
+        let policy = policy.with_one_search_path().with_rules_in_box(root.path());
+        let mut policy = policy.with_settings_protected(root.path());
         let toolchains = toolchain::found(&policy);
         toolchain::trust(&toolchains, &mut policy.settings);
         let home = std::env::home_dir();

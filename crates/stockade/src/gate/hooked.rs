@@ -51,7 +51,7 @@ impl Examiner {
     /// The names of the commands that would be asked about a call, as far as its tool tells.
     pub fn hooks_for(&self, call: &ToolCall) -> Vec<String> {
         let forms = input::forms(call).unwrap_or_default();
-        let tools: Vec<&str> = forms.iter().map(|seen| seen.tool).collect();
+        let tools: Vec<&str> = forms.iter().map(|seen| seen.tool.as_ref()).collect();
         Hooks::new(self.policy().hooks.clone()).names_for(Event::Pre, &tools)
     }
 }
@@ -85,6 +85,19 @@ impl Gate {
         }
         let rewritten = Rewritten { by, words: old_words, call: new.clone() };
         self.finished(Cow::Owned(new), examined, said, Some(Box::new(rewritten)))
+    }
+
+    /// The same for a call that somebody else runs, of which nothing can be rewritten here.
+    pub(super) fn advised(&self, call: &ToolCall, examined: Examined) -> Examined {
+        if is_refused(&examined) || !self.hooks.are_there(Event::Pre) {
+            return examined;
+        }
+        let mut said = self.counsel(call, &examined, &BTreeSet::new());
+        if let Some((_, by)) = rewritten(call, &mut said) {
+            let why = "it rewrites the input, and that of another's tool stays as it is";
+            said.opinion = Some(Opinion::refusal(&by, why, false));
+        }
+        self.finished(Cow::Borrowed(call), examined, said, None).examined
     }
 
     /// What the hooks say about a call, but for these.

@@ -53,7 +53,7 @@ impl Hooks {
         let events: Vec<(&str, Arc<Event>)> = occasion
             .forms
             .iter()
-            .map(|seen| (seen.tool, Arc::new(self.event(occasion, seen))))
+            .map(|seen| (seen.tool.as_ref(), Arc::new(self.event(occasion, seen))))
             .collect();
         let mut jobs = self.command_jobs(occasion, &events);
         jobs.extend(self.closure_jobs(occasion, &events));
@@ -75,7 +75,7 @@ impl Hooks {
             session: Arc::clone(&self.session),
             cwd: occasion.cwd.clone(),
             permission_mode: occasion.permission_mode,
-            tool_name: seen.tool.to_owned(),
+            tool_name: seen.tool.clone().into_owned(),
             tool_input: seen.input.clone(),
             tool_use_id: occasion.call.clone(),
             done: occasion.done.clone(),

@@ -1,5 +1,6 @@
 //! A call as the JSON that hooks read, and back again after one of them has rewritten it.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -8,13 +9,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Code, Exec, FileCall, Language, Line, Tool, ToolCall};
+use crate::call::{Code, Exec, FileCall, Foreign, Language, Line, Tool, ToolCall};
 
 /// One form in which hooks may see a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// The tool's name in this form.
-    pub tool: &'static str,
+    pub tool: Cow<'static, str>,
     /// The arguments in this form.
     pub input: Map<String, Value>,
 }
@@ -37,30 +38,38 @@ pub fn forms(call: &ToolCall) -> Result<Vec<Seen>, Unseen> {
                 input.extend(timeout(call.wall));
             }
             own.extend(stdin(&exec.stdin));
-            Ok(vec![Seen { tool: "Exec", input: own }, Seen { tool: "Bash", input: shell }])
+            Ok(vec![
+                Seen { tool: "Exec".into(), input: own },
+                Seen { tool: "Bash".into(), input: shell },
+            ])
         }
         Tool::Line(line) => {
             let text = line.text.to_str().ok_or(Unseen::NotText)?;
             let mut input = object([("command", json!(text))]);
             input.extend(timeout(call.wall));
-            Ok(vec![Seen { tool: "Bash", input }])
+            Ok(vec![Seen { tool: "Bash".into(), input }])
         }
         Tool::Code(code) => {
             let source = std::str::from_utf8(&code.source).map_err(|_bytes| Unseen::NotText)?;
             let mut input =
                 object([("language", json!(code.language.name())), ("source", json!(source))]);
             input.extend(timeout(call.wall));
-            let own = Seen { tool: "Code", input };
+            let own = Seen { tool: "Code".into(), input };
             let script = object([("command", json!(source))]);
-            let script = code.language.is_shell().then_some(Seen { tool: "Bash", input: script });
+            let script =
+                code.language.is_shell().then_some(Seen { tool: "Bash".into(), input: script });
             Ok(std::iter::once(own).chain(script).collect())
         }
         Tool::File(file) => {
             let is_text = file.path().is_none_or(|path| path.to_str().is_some());
-            let seen = Seen { tool: file.name(), input: file.input() };
+            let seen = Seen { tool: file.name().into(), input: file.input() };
             is_text.then(|| vec![seen]).ok_or(Unseen::NotText)
         }
-        Tool::Unknown(_) | Tool::Malformed(_) => Err(Unseen::NoTool),
+        Tool::Unknown(foreign) => {
+            let (tool, input) = (foreign.name.clone().into(), foreign.input.clone());
+            Ok(vec![Seen { tool, input }])
+        }
+        Tool::Malformed(_) => Err(Unseen::NoTool),
     }
 }
 
@@ -103,7 +112,10 @@ pub fn rewritten(call: &ToolCall, input: &Map<String, Value>) -> Result<ToolCall
             let file = parsed.ok_or_else(|| Misfit::new(file.name(), "it is no file tool"))?;
             return Ok(ToolCall { tool: Tool::File(file), ..call.clone() });
         }
-        Tool::Unknown(foreign) => return Err(Misfit::new(&foreign.name, "it is no tool of ours")),
+        Tool::Unknown(foreign) => {
+            let foreign = Foreign { name: foreign.name.clone(), input: input.clone() };
+            return Ok(ToolCall { tool: Tool::Unknown(foreign), ..call.clone() });
+        }
         Tool::Malformed(_) => return Err(Misfit::new("malformed", "there was no call")),
     };
     Ok(ToolCall { tool, wall: timeout.map(Duration::from_millis), ..call.clone() })

@@ -39,6 +39,10 @@ pub struct Sources {
     pub rules: Vec<PathBuf>,
     /// The store of trusted files; without one, no file of the project is trusted.
     pub trust: Option<PathBuf>,
+    /// The mode where no file chooses one, in place of the shipped one.
+    pub mode: Option<Mode>,
+    /// Whether the agents run the hooks of their settings themselves, so that nobody else does.
+    pub agents_run_hooks: bool,
 }
 
 /// How much a file may do.
@@ -62,6 +66,7 @@ impl Sources {
     /// Loads all that is there. A file that was named and is not there is an error.
     pub fn load(&self) -> Result<Policy, LoadError> {
         let mut policy = Policy::shipped();
+        policy.mode = self.mode.unwrap_or(policy.mode);
         let (mut untrusted, mut managed_mode) = (None, false);
         if let Some(named) = &self.named {
             required(named)?.apply(&mut policy)?;
@@ -81,7 +86,9 @@ impl Sources {
         }
         self.add_claude(&mut policy)?;
         choose_mode(managed_mode, &mut policy);
-        policy.add_agent_hooks()?;
+        if !self.agents_run_hooks {
+            policy.add_agent_hooks()?;
+        }
         self.add_codex(&mut policy)?;
         if let Some((trust, source)) = untrusted {
             policy.remarks.extend(changed(trust, &source));

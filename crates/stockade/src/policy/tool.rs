@@ -236,9 +236,9 @@ pub enum BadTool {
     Schema(#[from] BadSchema),
 }
 
-/// The real folder of modules and relative paths.
+/// The real folder of modules and relative paths; as it is written where there is none.
 fn folder_of(file: &Path) -> std::io::Result<PathBuf> {
     let file = std::path::absolute(file)?;
-    let folder = Root::open(file.parent().unwrap_or(Path::new("/")));
-    Ok(folder.map_err(std::io::Error::other)?.path().to_owned())
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    Ok(Root::open(folder).map_or_else(|_absent| folder.to_owned(), |root| root.path().to_owned()))
 }

@@ -280,8 +280,8 @@ fn a_call_is_told_in_the_words_of_its_tool() {
     let [own, shell] = &input::forms(&call).unwrap()[..] else { panic!() };
     let (line, words) = ("grep 'a b' '$x'", ["grep", "a b", "$x"]);
     let told = json!({"argv": words, "command": line, "stdin": "in"});
-    assert_eq!((own.tool, json!(own.input)), ("Exec", told));
-    assert_eq!((shell.tool, json!(shell.input)), ("Bash", json!({"command": line})));
+    assert_eq!((own.tool.as_ref(), json!(own.input)), ("Exec", told));
+    assert_eq!((shell.tool.as_ref(), json!(shell.input)), ("Bash", json!({"command": line})));
     let mut line = ToolCall::line("ls | wc");
     line.wall = Some(Duration::from_secs(3));
     let [seen] = &input::forms(&line).unwrap()[..] else { panic!() };

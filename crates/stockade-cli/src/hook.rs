@@ -1,0 +1,203 @@
+//! `stockade hook`: answers a coding agent. Whatever happens, the exit status is 0 with an answer, or
+//! 2 with a refusal: with any other the agent would go on as if nobody had looked.
+
+mod answer;
+mod boxed;
+mod event;
+mod judge;
+mod project;
+
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use answer::{Answer, Decided};
+use clap::error::ErrorKind;
+use event::{Event, Kind};
+pub(crate) use judge::program;
+
+use crate::args::{Agent, Hook, HookOptions, When};
+use crate::exit_code::Status;
+use crate::render;
+
+/// Agents wait this long for a hook, or longer, and go on without it afterwards.
+const DEADLINE: Duration = Duration::from_secs(20);
+/// A file can be written by a tool in one call.
+const EVENT_BYTES_MAX: u64 = 64 << 20;
+/// What a thread needs that waits and refuses.
+const WATCH_BYTES: usize = 256 << 10;
+
+/// Whether a hook was meant by what was typed, right or wrong.
+pub(crate) fn is_meant() -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| word == "hook")
+}
+
+/// From here on a panic is an answer, too, also in a build that aborts after it.
+pub(crate) fn prepare() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
+        let why = format!("stockade has a fault{}", place.unwrap_or_default());
+        refuse(&why);
+        leave();
+    }));
+}
+
+#[expect(clippy::exit, reason = "after a panic nothing else may run and change the status")]
+fn leave() -> ! {
+    std::process::exit(2)
+}
+
+/// What was typed is no hook that there is.
+pub(crate) fn misused(error: &clap::Error) -> ExitCode {
+    // The agent waits until it is read, and the answer has to fit the event.
+    let event = read().unwrap_or_default();
+    KIND.get_or_init(|| Event::kind_in(&event).unwrap_or(Kind::PreToolUse));
+    let said = error.render().to_string();
+    let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let first = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let said = if is_bare { "pre or post is missing" } else { first };
+    refuse(&format!("the hook is not set up right: {said}"))
+}
+
+/// Something went wrong before an event could be looked at.
+pub(crate) fn failed(why: &str) -> ExitCode {
+    refuse(why)
+}
+
+/// Answers one event.
+pub(crate) fn hook(hook: &Hook) -> ExitCode {
+    let (options, phase) = match &hook.when {
+        When::Pre(options) => (options.clone(), Phase::Before),
+        When::Post(options) => (options.clone(), Phase::After),
+    };
+    // The work stays in this thread: to hand it over costs more than most decisions.
+    let watch = std::thread::Builder::new().name("deadline".to_owned()).stack_size(WATCH_BYTES);
+    if let Err(error) = watch.spawn(end_in_time) {
+        return refuse(&format!("could not start a thread: {error}"));
+    }
+    let answered = answered(&options, phase);
+    if ANSWERS.fetch_add(1, Ordering::SeqCst) > 0 {
+        // The deadline has answered, and ends the process.
+        return Status::Blocked.into();
+    }
+    match answered {
+        Ok(answer) => say(answer, options.format),
+        Err(why) => refuse(&why),
+    }
+}
+
+/// How many answers there are; the first one counts.
+static ANSWERS: AtomicU32 = AtomicU32::new(0);
+
+fn end_in_time() {
+    std::thread::sleep(DEADLINE);
+    if ANSWERS.fetch_add(1, Ordering::SeqCst) == 0 {
+        refuse(&format!("no decision within {} seconds", DEADLINE.as_secs()));
+    }
+    // Also an answer that nobody takes has an end.
+    leave();
+}
+
+/// Which hook was called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    After,
+}
+
+/// What kind of answer is waited for, as soon as that is known.
+static KIND: OnceLock<Kind> = OnceLock::new();
+
+fn answered(options: &HookOptions, phase: Phase) -> Result<Answer, String> {
+    let event = read()?;
+    let parsed = Event::parse(&event);
+    let kind = match &parsed {
+        Ok(Event::Tool(event)) => Some(event.kind),
+        Ok(Event::Harmless) => None,
+        Err(_) => Event::kind_in(&event),
+    };
+    if let Some(kind) = kind {
+        KIND.get_or_init(|| kind);
+    }
+    drop(event);
+    fail_on_purpose();
+    match (parsed, phase) {
+        (Ok(Event::Harmless), _) => Ok(Answer::Silent),
+        (Ok(Event::Tool(_)), Phase::After) => {
+            Err("this event is decided by `stockade hook pre`, and `post` was called".to_owned())
+        }
+        (Ok(Event::Tool(event)), Phase::Before) => {
+            judge::judge(event, options).map_err(|error| render::chain(&error))
+        }
+        (Err(error), _) => Err(error.to_string()),
+    }
+}
+
+fn read() -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut limited = std::io::stdin().lock().take(EVENT_BYTES_MAX.saturating_add(1));
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("could not read standard input: {error}"))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > EVENT_BYTES_MAX) {
+        return Err("the event is larger than 64 MiB".to_owned());
+    }
+    Ok(bytes)
+}
+
+fn say(answer: Answer, agent: Agent) -> ExitCode {
+    let kind = KIND.get().copied().unwrap_or(Kind::PreToolUse);
+    let refusal = match &answer {
+        Answer::Decided(decided) if decided.decision == stockade::policy::Decision::Deny => {
+            Some(decided.reason.clone())
+        }
+        Answer::Decided(_) | Answer::Silent => None,
+    };
+    let Some(wire) = answer.wire(kind, agent) else { return Status::Ok.into() };
+    match (render::say_json(&wire), refusal) {
+        (Ok(()), None) => Status::Ok.into(),
+        (Ok(()), Some(_)) if render::is_heard() => Status::Ok.into(),
+        // Where nobody hears the answer, the status has to give it.
+        (Ok(()), Some(reason)) => {
+            render::complain_lines(&reason);
+            Status::Blocked.into()
+        }
+        (Err(error), _) => {
+            render::complain(&render::chain(&error));
+            Status::Blocked.into()
+        }
+    }
+}
+
+/// Refuses what could not be judged, in both ways that agents know: words on standard error with
+/// status 2, and the object on standard output, which one kind of event needs.
+fn refuse(why: &str) -> ExitCode {
+    let kind = KIND.get().copied().unwrap_or(Kind::PreToolUse);
+    let reason = format!(
+        "refused: {}\nrule: hook/failed\ninstead: tell the person, who can find out more with `stockade check`",
+        render::inert(why).replace('\n', " ")
+    );
+    render::complain_lines(&reason);
+    let answer = Answer::Decided(Decided::deny(reason));
+    if let Some(wire) = answer.wire(kind, Agent::Claude) {
+        // If nobody takes it, the status still refuses.
+        let _unheard = render::say_json(&wire).is_err();
+    }
+    Status::Blocked.into()
+}
+
+/// Tests ask for faults that nothing else brings about.
+#[cfg(debug_assertions)]
+#[expect(clippy::panic, reason = "this is what is tested")]
+fn fail_on_purpose() {
+    match std::env::var("STOCKADE_HOOK_FAULT").as_deref() {
+        Ok("panic") => panic!("a fault on purpose"),
+        Ok("hang") => std::thread::sleep(DEADLINE.saturating_mul(2)),
+        Ok(_) | Err(_) => {}
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn fail_on_purpose() {}

@@ -1,0 +1,162 @@
+//! What an agent is told: exactly the keys of its protocol, and an exit status of 0 or 2.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use stockade::policy::{Decision, Ruling};
+
+use super::event::Kind;
+use crate::args::Agent;
+use crate::render::inert;
+
+/// Agents cut longer texts (10,000 characters).
+const REASON_MAX: usize = 8_000;
+
+/// What is answered to an event.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    /// Nothing: the agent goes on as it would without us.
+    Silent,
+    /// What was decided.
+    Decided(Decided),
+}
+
+/// A decision, with what the agent or its person reads.
+#[derive(Debug, PartialEq)]
+pub(super) struct Decided {
+    pub(super) decision: Decision,
+    pub(super) reason: String,
+    /// The whole input, rewritten.
+    pub(super) input: Option<Map<String, Value>>,
+}
+
+impl Decided {
+    pub(super) fn deny(reason: String) -> Self {
+        Self { decision: Decision::Deny, reason, input: None }
+    }
+}
+
+/// What was decided and by what, a line each: the call, the rule, what would be accepted.
+pub(super) fn told(ruling: &Ruling) -> String {
+    let verb = match ruling.decision {
+        Decision::Allow => "allowed",
+        Decision::Ask => "stockade asks",
+        Decision::Deny => "refused",
+    };
+    let inert = |text: &str| inert(text).replace('\n', " ");
+    let reason = ruling.reason.as_deref().unwrap_or("nothing speaks against it");
+    let mut lines = vec![format!("{verb}: {}", inert(reason))];
+    if let Some(rule) = &ruling.rule {
+        let source = ruling.source.as_ref().map(|source| format!(" ({source})"));
+        lines.push(format!("rule: {}{}", inert(rule), inert(&source.unwrap_or_default())));
+    }
+    if let Some(instead) = &ruling.instead {
+        lines.push(format!("instead: {}", inert(instead)));
+    }
+    lines.join("\n")
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    hook_specific_output: Output,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    hook_event_name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Permission>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Permission {
+    behavior: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<Map<String, Value>>,
+}
+
+impl Answer {
+    /// The object that is printed, if any. What the agent's protocol cannot say comes out as the
+    /// nearest stricter thing, or as nothing where its own flow asks by itself.
+    pub(super) fn wire(self, kind: Kind, agent: Agent) -> Option<impl Serialize> {
+        let Self::Decided(Decided { decision, reason, input }) = self else { return None };
+        let reason: String = reason.chars().take(REASON_MAX).collect();
+        let output = match kind {
+            Kind::PreToolUse => before_use((decision, reason, input), agent)?,
+            Kind::PermissionRequest => requested((decision, reason, input), agent)?,
+        };
+        Some(Wire { hook_specific_output: output })
+    }
+}
+
+type Said = (Decision, String, Option<Map<String, Value>>);
+
+fn before_use((decision, reason, input): Said, agent: Agent) -> Option<Output> {
+    let (decision, reason, input) = match (agent, decision, input) {
+        // Its hooks cannot ask, and an answer that it does not know would let the call run.
+        (Agent::Codex, Decision::Ask, _) => (Decision::Deny, unasked(&reason), None),
+        // It takes an allow only with an input; without one its own flow is what remains.
+        (Agent::Codex, Decision::Allow, None) => return None,
+        (_, decision, input) => (decision, reason, input),
+    };
+    Some(Output {
+        hook_event_name: "PreToolUse",
+        permission_decision: Some(decision.name()),
+        permission_decision_reason: Some(reason),
+        updated_input: input,
+        decision: None,
+    })
+}
+
+fn requested((decision, reason, input): Said, agent: Agent) -> Option<Output> {
+    let permission = match (agent, decision, input) {
+        (_, Decision::Deny, _) => {
+            Permission { behavior: "deny", message: Some(reason), updated_input: None }
+        }
+        // The person is about to be asked, which is what it needs.
+        (_, Decision::Ask, _) => return None,
+        // It refuses an answer that rewrites the input, and without that there is no box.
+        (Agent::Codex, Decision::Allow, Some(_)) => return None,
+        (_, Decision::Allow, input) => {
+            Permission { behavior: "allow", message: None, updated_input: input }
+        }
+    };
+    Some(Output {
+        hook_event_name: "PermissionRequest",
+        permission_decision: None,
+        permission_decision_reason: None,
+        updated_input: None,
+        decision: Some(permission),
+    })
+}
+
+/// A question that cannot be put.
+fn unasked(reason: &str) -> String {
+    let mut lines: Vec<&str> =
+        reason.lines().filter(|line| !line.starts_with("instead: ")).collect();
+    let first = lines.first().map(|line| line.trim_start_matches("stockade asks: "));
+    let first = format!(
+        "refused: {}; a person would have to allow it, and a hook of this agent cannot ask",
+        first.unwrap_or_default()
+    );
+    let instead =
+        "instead: use what the rules allow, or ask the person for a rule or for mode auto";
+    if let Some(line) = lines.first_mut() {
+        *line = &first;
+    }
+    lines.push(instead);
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests;

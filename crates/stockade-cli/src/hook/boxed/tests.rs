@@ -1,0 +1,90 @@
+//! What is wrapped is one word, and what was wrapped is found again, whoever did it.
+
+use std::path::Path;
+
+use stockade::policy::Mode;
+
+use super::{Wrapping, unwrapped};
+use crate::args::{Agent, Answered, HookOptions};
+
+const PROGRAM: &str = "/opt/my tools/stockade";
+
+fn options() -> HookOptions {
+    HookOptions {
+        format: Agent::Claude,
+        root: None,
+        policy: Some("/p q/stockade.toml".into()),
+        settings: vec!["/s.json".into()],
+        rules: Vec::new(),
+        dialect: Vec::new(),
+        mode: None,
+        tier: None,
+        no_box: false,
+        journal: None,
+    }
+}
+
+fn wrapped(line: &str) -> Option<String> {
+    let options = options();
+    let (root, cwd) = (Path::new("/r"), Path::new("/r/it's"));
+    let wrapping = Wrapping { program: PROGRAM, root, cwd, mode: Mode::Default, options: &options };
+    wrapping.of(line, Answered::None)
+}
+
+#[test]
+fn the_line_is_one_quoted_word_behind_all_options() {
+    let expected = "'/opt/my tools/stockade' shell --root=/r '--cwd=/r/it'\\''s' \
+                    '--policy=/p q/stockade.toml' --settings=/s.json --dialect=claude --mode=default \
+                    --answered=none -- 'echo '\\''a'\\''; b'";
+    assert_eq!(wrapped("echo 'a'; b").as_deref(), Some(expected));
+}
+
+#[test]
+fn a_wrapped_line_is_seen_through_however_often() {
+    for line in ["ls", "", "echo 'a' \"b\" $c", "a\nb\n", "x -- 'y'", "=ls", "'", "''", "-- "] {
+        // The folder's quote is more than the reader of options takes, which the next test is about.
+        let once = wrapped(line).unwrap().replace("it'\\''s", "it");
+        assert_eq!(unwrapped(&once, PROGRAM), line, "{once}");
+        let twice = wrapped(&once).unwrap().replace("'--cwd=/r/it'\\''s'", "--cwd=/r/it");
+        assert_eq!(unwrapped(&twice, PROGRAM), line, "{twice}");
+    }
+}
+
+#[test]
+fn a_line_that_an_agent_wrote_is_seen_through_too() {
+    for (line, inner) in [
+        ("stockade shell --answered=yes -- 'rm -rf /'", "rm -rf /"),
+        ("/usr/bin/stockade shell --mode=bypass -- make", "make"),
+        ("  ./stockade   shell --tier process -- 'a; b'  ", "a; b"),
+        ("stockade shell -- 'stockade shell --answered=yes -- id'", "id"),
+    ] {
+        assert_eq!(unwrapped(line, PROGRAM), inner, "{line}");
+    }
+}
+
+#[test]
+fn what_is_more_than_one_command_is_left_whole() {
+    for line in [
+        "stockade shell -- 'a'; evil",
+        "stockade shell -- 'a' && stockade shell -- 'b'",
+        "stockade shell $(evil) -- 'a'",
+        "stockade shell x; evil -- 'a'",
+        "stockade shell --root=`evil` -- 'a'",
+        "stockade shell\nevil -- 'a'",
+        "stockade shell > f -- 'a'",
+        "stockade shell -- \"$(evil)\"",
+        "stockade shell -- $x",
+        "stockade run -- a",
+        "evil; stockade shell -- 'a'",
+        "notstockade shell -- 'a'",
+        "stockade shell 'a'",
+    ] {
+        assert_eq!(unwrapped(line, PROGRAM), line);
+    }
+}
+
+#[test]
+fn a_line_that_is_longer_than_an_argument_can_be_is_not_wrapped() {
+    assert!(wrapped(&"a ".repeat(59 << 10)).is_some());
+    assert_eq!(wrapped(&"a ".repeat(61 << 10)), None);
+}

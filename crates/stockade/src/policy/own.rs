@@ -1,0 +1,75 @@
+//! The settings of coding agents and of Stockade where people and machines keep them: what is written
+//! there decides about later calls, so that no call may write it.
+
+use std::path::{Path, PathBuf};
+
+use super::Policy;
+use crate::inspect::Root;
+
+/// Beneath the home folder.
+const IN_HOME: [&str; 6] =
+    [".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".config/stockade"];
+/// Those of the machine.
+const OF_MACHINE: [&str; 3] = ["/etc/stockade", "/etc/claude-code", "/etc/codex"];
+/// Variables that name such a folder.
+const NAMED: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
+
+impl Policy {
+    /// The same policy with these paths protected, as far as calls in this project could write them,
+    /// there or not.
+    #[must_use]
+    pub fn with_settings_protected(mut self, root: &Path) -> Self {
+        let written: Vec<PathBuf> = self
+            .files
+            .write
+            .iter()
+            .map(|folder| root.join(folder))
+            .map(|path| real(&path))
+            .collect();
+        for path in settings() {
+            let is_written = written.iter().any(|folder| path.starts_with(folder));
+            let is_there =
+                self.files.protect.iter().any(|known| path.starts_with(root.join(known)));
+            if is_written && !is_there {
+                self.files.protect.push(path);
+            }
+        }
+        self
+    }
+}
+
+fn settings() -> impl Iterator<Item = PathBuf> {
+    let home = std::env::home_dir().map(|home| real(&home)).into_iter();
+    let in_home = home.flat_map(|home| IN_HOME.map(|name| home.join(name)));
+    let named = NAMED.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let named = named.filter(|path| path.is_absolute());
+    in_home.chain(named).chain(OF_MACHINE.map(PathBuf::from)).map(|path| real(&path))
+}
+
+/// The path behind links, if it is a folder that is there; else its name in the folder above it.
+fn real(path: &Path) -> PathBuf {
+    Root::open(path).map_or_else(|_absent| path.to_owned(), |folder| folder.path().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use crate::policy::Policy;
+
+    #[test]
+    fn only_what_calls_could_write_is_added() {
+        let protected = |root: &str| {
+            let policy = Policy::shipped().with_settings_protected(Path::new(root));
+            policy.files.protect.into_iter().filter(|path| path.is_absolute()).collect::<Vec<_>>()
+        };
+        let expected = ["/etc/stockade", "/etc/claude-code", "/etc/codex"].map(PathBuf::from);
+        assert_eq!(protected("/etc"), expected);
+        assert_eq!(protected("/usr"), Vec::<PathBuf>::new());
+        // Those of the home folder are protected by their names where it is the project itself.
+        let home = std::env::home_dir().unwrap();
+        let in_home = protected(home.to_str().unwrap());
+        assert!(in_home.iter().all(|path| !path.ends_with(".claude")), "{in_home:?}");
+        assert!(in_home.contains(&home.join(".claude.json")), "{in_home:?}");
+    }
+}
