@@ -12,6 +12,7 @@ mod call;
 mod check;
 mod demo;
 mod doctor;
+mod files;
 mod hooks;
 mod hook;
 mod install;

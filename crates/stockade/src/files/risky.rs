@@ -28,20 +28,20 @@ struct Entry {
     not_match: Vec<String>,
 }
 
+/// The patterns of all entries, compiled.
 #[derive(Debug)]
 struct Table {
     set: GlobSet,
     /// For each pattern of the set, the entry that it is of.
     entries: Vec<usize>,
-    data: Vec<Entry>,
 }
 
 /// How code runs from a file with this path, beneath the root or absolute, if it does.
 pub fn why(path: &Path) -> Option<&'static str> {
-    let Some(table) = table() else { return Some(UNREADABLE) };
+    let (Some(data), Some(table)) = (data(), table()) else { return Some(UNREADABLE) };
     let found = table.set.matches(path);
     let entry = found.iter().filter_map(|at| table.entries.get(*at)).min()?;
-    table.data.get(*entry).map(|entry| entry.why.as_str())
+    data.get(*entry).map(|entry| entry.why.as_str())
 }
 
 /// A place that is looked at after every run.
@@ -55,8 +55,7 @@ pub(super) enum Place {
 
 /// The places that can be looked at without a walk.
 pub(super) fn places() -> impl Iterator<Item = Place> {
-    let data: &[Entry] = table().map_or(&[], |table| &table.data);
-    data.iter().flat_map(|entry| &entry.paths).filter_map(|path| {
+    data().unwrap_or_default().iter().flat_map(|entry| &entry.paths).filter_map(|path| {
         let is_plain = |path: &str| !path.contains(['*', '?', '[', '{']);
         match path.strip_suffix("/**") {
             Some(folder) if is_plain(folder) => Some(Place::Folder(folder)),
@@ -66,13 +65,23 @@ pub(super) fn places() -> impl Iterator<Item = Place> {
     })
 }
 
-fn table() -> Option<&'static Table> {
-    static TABLE: OnceLock<Option<Table>> = OnceLock::new();
-    TABLE.get_or_init(|| read(DATA).ok()).as_ref()
+fn data() -> Option<&'static [Entry]> {
+    static DATA_READ: OnceLock<Option<Vec<Entry>>> = OnceLock::new();
+    DATA_READ.get_or_init(|| read(DATA).ok()).as_deref()
 }
 
-fn read(text: &str) -> Result<Table, String> {
-    let Data { file: data } = toml::from_str(text).map_err(|error| error.to_string())?;
+/// Compiled when a file was changed, and not before: it costs more than all the rest.
+fn table() -> Option<&'static Table> {
+    static TABLE: OnceLock<Option<Table>> = OnceLock::new();
+    TABLE.get_or_init(|| compiled(data()?).ok()).as_ref()
+}
+
+fn read(text: &str) -> Result<Vec<Entry>, String> {
+    let Data { file } = toml::from_str(text).map_err(|error| error.to_string())?;
+    Ok(file)
+}
+
+fn compiled(data: &[Entry]) -> Result<Table, String> {
     let (mut set, mut entries) = (GlobSetBuilder::new(), Vec::new());
     for (at, entry) in data.iter().enumerate() {
         for path in &entry.paths {
@@ -81,7 +90,7 @@ fn read(text: &str) -> Result<Table, String> {
         }
     }
     let set = set.build().map_err(|error| error.to_string())?;
-    Ok(Table { set, entries, data })
+    Ok(Table { set, entries })
 }
 
 fn pattern(text: &str) -> Result<Glob, String> {
@@ -94,8 +103,9 @@ mod tests {
 
     #[test]
     fn every_entry_is_what_its_examples_say() {
-        let table = read(DATA).unwrap();
-        for entry in &table.data {
+        let data = read(DATA).unwrap();
+        assert!(compiled(&data).is_ok());
+        for entry in &data {
             assert!(!entry.r#match.is_empty() && !entry.not_match.is_empty(), "{}", entry.why);
             for path in &entry.r#match {
                 assert_eq!(why(Path::new(path)), Some(entry.why.as_str()), "{path}");

@@ -43,7 +43,7 @@ impl Before {
             |folder: &Path| write.iter().any(|other| folder != other && folder.starts_with(other));
         let mut folders: Vec<(OwnedFd, PathBuf)> = Vec::new();
         for path in write.iter().filter(|path| !is_inner(path)) {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             if let Ok(folder) = rustix::fs::openat(CWD, path, flags, Mode::empty())
                 && !folders.iter().any(|(_, known)| known == path)
             {

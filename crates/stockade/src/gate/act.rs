@@ -88,12 +88,20 @@ pub(super) fn lands_in(path: &PathFacts, folders: &[PathBuf]) -> bool {
 
 /// The protected path that a write touches: it is there or beneath it, or goes with its folder.
 pub(super) fn protected(path: &PathFacts, all: &[PathBuf]) -> Option<PathBuf> {
+    all_protected(path, all).next().cloned()
+}
+
+/// All protected paths that a write touches.
+pub(super) fn all_protected<'p>(
+    path: &PathFacts,
+    all: &'p [PathBuf],
+) -> impl Iterator<Item = &'p PathBuf> {
     let named = [Some(&path.named), path.real.as_ref()];
-    let meets = |protected: &&PathBuf| {
+    let meets = move |protected: &&PathBuf| {
         named.iter().flatten().any(|path_of| {
             let takes_along = path.reach == Reach::Tree && protected.starts_with(path_of);
             path_of.starts_with(protected) || takes_along
         })
     };
-    all.iter().find(meets).cloned()
+    all.iter().filter(meets)
 }

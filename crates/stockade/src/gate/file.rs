@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::act::{lands_in, protected};
+use super::act::{all_protected, lands_in};
 use super::examine::{Examination, Examined, Examiner};
 use super::foreign::{act, placed, shown};
 use super::ruled::Doubt;
@@ -17,7 +17,7 @@ use crate::confine::Files;
 use crate::files::Sight;
 use crate::inspect::{Axis, Finding, Misplaced, Placed, View, Weight};
 use crate::outcome::Failure;
-use crate::policy::rule::{Facts, PathFacts, Rules};
+use crate::policy::rule::{Facts, PathFacts, Reach, Rules};
 use crate::policy::weigh::Kind;
 use crate::policy::{Decision, Judgement, Mode, Profile, Ruling};
 use crate::shell::state::lexical;
@@ -33,8 +33,8 @@ pub(crate) struct FileWork {
     pub(crate) root: OwnedFd,
     pub(crate) root_path: PathBuf,
     pub(crate) cwd_path: PathBuf,
-    /// The protected path that the call was judged to write.
-    pub(crate) protected: Option<PathBuf>,
+    /// The protected paths that the call was judged to write.
+    pub(crate) protected: Vec<PathBuf>,
 }
 
 impl Examiner {
@@ -49,12 +49,9 @@ impl Examiner {
         let confinement = self.confinement(call);
         let shown = shown(call, &[], &view, self.home());
         let mut act = act(file.name(), &shown, &confinement.files);
-        let findings = self.found_in(file, &path, &place, &confinement.files);
-        // What was judged as protected is what the landing says, too.
-        act.protected = act.protected.or_else(|| {
-            let real = place.as_ref().ok().filter(|_| file.writes())?;
-            protected(&PathFacts::new(&real.real), &confinement.files.protect)
-        });
+        let protected = protected_by(file, &path, &place, &confinement.files.protect);
+        act.protected = protected.first().cloned();
+        let findings = self.found_in(file, &path, &place, (&confinement.files, protected.first()));
         let policy = self.policy();
         let found = policy.found(&findings, Profile::Strict);
         let rule = policy.rules.decide(&shown.facts);
@@ -64,9 +61,9 @@ impl Examiner {
             policy.judge_in(Tier::Process, found, rule, &act, Profile::Contained);
         let sight = || self.sight(file, &shown.facts, &confinement.files);
         let cleared = match place {
-            Ok(place) if ruling.decision != Decision::Deny => self
-                .cleared_files(call, file, place, (&view, act.protected.clone()), sight())
-                .map_err(Some),
+            Ok(place) if ruling.decision != Decision::Deny => {
+                self.cleared_files(call, file, place, (&view, protected), sight()).map_err(Some)
+            }
             Ok(_) | Err(_) => Err(None),
         };
         let question =
@@ -93,7 +90,7 @@ impl Examiner {
         file: &FileCall,
         path: &Path,
         place: &Result<Placed, Misplaced>,
-        files: &Files,
+        (files, protected): (&Files, Option<&PathBuf>),
     ) -> Vec<Finding> {
         let place = match place {
             Ok(place) => place,
@@ -125,11 +122,9 @@ impl Examiner {
             found.push(finding("read-only", text, "write in a folder that box.write lists"));
         }
         // A box would keep them in this mode, and here there is none.
-        let is_protected =
-            || file.writes() && is_in(&files.protect) && self.policy().mode == Mode::Bypass;
-        if is_protected() {
+        if let Some(protected) = protected.filter(|_| self.policy().mode == Mode::Bypass) {
             let text =
-                format!("{path:?} is protected: code runs from it later, outside of any box");
+                format!("{protected:?} is protected: code runs from it later, outside of any box");
             found.push(finding("protected", text, "ask the person to change it"));
         }
         found
@@ -151,7 +146,7 @@ impl Examiner {
         call: &ToolCall,
         file: &FileCall,
         place: Placed,
-        (view, protected): (&View<'_>, Option<PathBuf>),
+        (view, protected): (&View<'_>, Vec<PathBuf>),
         sight: Box<dyn Sight>,
     ) -> Result<Work, Failure> {
         let root = self.root().handle().try_clone_to_owned();
@@ -167,6 +162,23 @@ impl Examiner {
             protected,
         })))
     }
+}
+
+/// The protected paths that a call writes, by its own path and by where that leads. A file in the
+/// place of a folder above one would take it along.
+fn protected_by(
+    file: &FileCall,
+    path: &Path,
+    place: &Result<Placed, Misplaced>,
+    protect: &[PathBuf],
+) -> Vec<PathBuf> {
+    let Some(place) = place.as_ref().ok().filter(|_| file.writes()) else { return Vec::new() };
+    let written = PathFacts {
+        real: Some(place.real.clone()),
+        reach: Reach::Tree,
+        ..PathFacts::new(lexical(Path::new("/"), path))
+    };
+    all_protected(&written, protect).cloned().collect()
 }
 
 /// The file or folder that a call is about.

@@ -1,7 +1,7 @@
 //! The file tools, applied: by the handles that were judged, in this process.
 
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::scratch;
@@ -58,11 +58,11 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
 /// permit knows.
 fn is_as_judged(work: &FileWork, files: &Files) -> Result<(), Failure> {
     let real: &Path = &work.place.real;
-    let meets =
-        |paths: &[std::path::PathBuf]| paths.iter().find(|path| real.starts_with(path)).cloned();
-    let not_granted = |path: &std::path::PathBuf| work.protected.as_ref() != Some(path);
-    let protected = meets(&files.protect).filter(|path| work.file.writes() && not_granted(path));
-    let (path, guarantee) = match (meets(&files.hide), protected) {
+    let hidden = files.hide.iter().find(|path| real.starts_with(path));
+    let meets = |path: &&PathBuf| real.starts_with(path) || path.starts_with(real);
+    let is_news = |path: &&PathBuf| work.file.writes() && !work.protected.contains(path);
+    let protected = files.protect.iter().filter(meets).find(is_news);
+    let (path, guarantee) = match (hidden, protected) {
         (Some(path), _) => (path, Guarantee::Reads),
         (None, Some(path)) => (path, Guarantee::Protected),
         (None, None) => return Ok(()),

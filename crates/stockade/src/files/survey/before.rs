@@ -1,5 +1,6 @@
 //! Files from which code runs, as they are now: a fixed list of places, no walk.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -17,8 +18,12 @@ use crate::inspect::stat_of;
 /// Files of one folder that are looked at, and how deep.
 const FILES_MAX: usize = 256;
 const DEPTH_MAX: usize = 3;
-/// Larger ones are told by what the system says about them, and not by a hash.
+/// Names at the top of a folder beyond which each place is looked for by itself.
+const TOP_NAMES_MAX: usize = 2000;
+/// Larger ones, and all beyond so much together, are told by what the system says about them, and not
+/// by a hash.
 const HASHED_BYTES_MAX: u64 = 1 << 20;
+const ALL_HASHED_BYTES_MAX: u64 = 8 << 20;
 
 /// A file at one moment.
 #[derive(Debug)]
@@ -40,20 +45,57 @@ impl Seen {
 
 /// The files of the list that are in this folder.
 pub(super) fn look(folder: BorrowedFd<'_>, path: &Path) -> Vec<Seen> {
-    let mut seen = Vec::new();
-    for place in places() {
+    // One list of names saves a look for each of those that are not there.
+    let mut left = TOP_NAMES_MAX;
+    let top = names(folder, Path::new("."), &mut left).ok().filter(|_| left > 0);
+    let top: Option<HashSet<OsString>> =
+        top.map(|names| names.into_iter().map(|(name, _)| name).collect());
+    let may_be = |place: &Place| {
+        let (Place::File(name) | Place::Folder(name)) = *place;
+        let first = name.split('/').next().unwrap_or_default();
+        top.as_ref().is_none_or(|top| top.contains(OsStr::new(first)))
+    };
+    let mut look = Look { folder, path, bytes_left: ALL_HASHED_BYTES_MAX, seen: Vec::new() };
+    for place in places().filter(may_be) {
         match place {
-            Place::File(name) => seen.extend(one(folder, Path::new(name), path)),
+            Place::File(name) => look.one(Path::new(name)),
             Place::Folder(name) => {
                 let mut left = FILES_MAX;
-                all_in(folder, Path::new(name), path, DEPTH_MAX, &mut left, &mut seen);
+                look.all_in(Path::new(name), DEPTH_MAX, &mut left);
             }
         }
     }
-    seen
+    look.seen
 }
 
-fn one(folder: BorrowedFd<'_>, name: &Path, path: &Path) -> Option<Seen> {
+/// A look at one folder.
+struct Look<'l> {
+    folder: BorrowedFd<'l>,
+    path: &'l Path,
+    bytes_left: u64,
+    seen: Vec<Seen>,
+}
+
+impl Look<'_> {
+    fn one(&mut self, name: &Path) {
+        let seen = seen(self.folder, name, self.path, &mut self.bytes_left);
+        self.seen.extend(seen);
+    }
+
+    fn all_in(&mut self, name: &Path, depth: usize, left: &mut usize) {
+        let Ok(names) = names(self.folder, name, left) else { return };
+        for (inner, kind) in names {
+            let inner = name.join(inner);
+            match (kind == FileType::Directory, depth.checked_sub(1)) {
+                (true, Some(depth)) => self.all_in(&inner, depth, left),
+                (true, None) => {}
+                (false, _) => self.one(&inner),
+            }
+        }
+    }
+}
+
+fn seen(folder: BorrowedFd<'_>, name: &Path, path: &Path, bytes_left: &mut u64) -> Option<Seen> {
     let handle = beneath(folder, name, OFlags::PATH).ok()?;
     let stat = stat_of(handle.as_fd()).ok()?;
     let kind = FileType::from_raw_mode(stat.st_mode);
@@ -62,28 +104,12 @@ fn one(folder: BorrowedFd<'_>, name: &Path, path: &Path) -> Option<Seen> {
     }
     let path = path.join(name);
     let size = size_of(&stat);
-    let is_hashed = kind == FileType::RegularFile && size <= HASHED_BYTES_MAX;
+    let is_hashed = kind == FileType::RegularFile && size <= HASHED_BYTES_MAX.min(*bytes_left);
+    if is_hashed {
+        *bytes_left = bytes_left.saturating_sub(size);
+    }
     let hash = is_hashed.then(|| remembered(handle.as_fd(), &stat, &path).ok()).flatten().flatten();
     Some(Seen { path, moment: Moment::of(&stat), mode: stat.st_mode, size, hash })
-}
-
-fn all_in(
-    folder: BorrowedFd<'_>,
-    name: &Path,
-    path: &Path,
-    depth: usize,
-    left: &mut usize,
-    seen: &mut Vec<Seen>,
-) {
-    let Ok(names) = names(folder, name, left) else { return };
-    for (inner, kind) in names {
-        let inner = name.join(inner);
-        match (kind, depth.checked_sub(1)) {
-            (FileType::Directory, Some(depth)) => all_in(folder, &inner, path, depth, left, seen),
-            (FileType::Directory, None) => {}
-            _ => seen.extend(one(folder, &inner, path)),
-        }
-    }
 }
 
 fn names(

@@ -219,3 +219,12 @@ fn hooks_are_asked_and_what_they_rewrite_is_judged_again() {
     }
     assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "a");
 }
+
+#[test]
+fn a_file_in_the_place_of_a_folder_with_protected_files_is_protected_too() {
+    let place = Project::new();
+    let report = write(&place, ".git", "gitdir: elsewhere");
+    refused(&report, "path/protected");
+    assert!(!place.path(".git").exists());
+    assert_eq!(write(&place, ".gitignore", "x")["ok"], json!(true), "the nearest that is not");
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stockade::limits::ByteCount;
 
 use super::{run_with, write};
-use crate::support::{Project, policy, skip, text};
+use crate::support::{Project, policy, skip, text, unboxed};
 
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 /// Of `x`.
@@ -138,4 +138,22 @@ fn files_from_which_code_runs_are_flagged() {
     assert!(why.contains("package manager"), "{why}");
     let report = write(&place, "src/lib.rs", "");
     assert_eq!(change(&report)["runs_code"], json!(null));
+}
+
+#[test]
+fn what_a_killed_writer_left_is_swept_at_the_next_start() {
+    let place = Project::new();
+    drop(place.open(unboxed()));
+    let own = rustix::process::geteuid().as_raw();
+    let notes = std::env::temp_dir().join(format!("stockade-{own}"));
+    let left = format!(".stockade-{}.tmp", stockade::call::CallId::new());
+    fs::write(place.path(&left), "half").unwrap();
+    fs::write(place.path("mine"), "x").unwrap();
+    let root = place.root();
+    let folder = stockade::inspect::Root::open(&root).unwrap();
+    let note = [left.as_bytes(), b"\0", folder.path().as_os_str().as_encoded_bytes()].concat();
+    fs::write(notes.join(format!("write-{left}")), note).unwrap();
+    drop(place.open(unboxed()));
+    assert_eq!(names(&place), ["mine"]);
+    assert!(!notes.join(format!("write-{left}")).exists());
 }
