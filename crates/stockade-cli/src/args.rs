@@ -3,6 +3,7 @@
 
 mod agent;
 mod audit;
+mod image;
 mod manual;
 mod policy;
 
@@ -13,13 +14,14 @@ use std::time::Duration;
 pub(crate) use agent::{Agent, Answered, Hook, HookOptions, Install, Scope, When};
 pub(crate) use audit::{Audit, AuditShow, AuditStats, AuditVerify, AuditWhat};
 use clap::{Parser, Subcommand, ValueEnum};
+pub(crate) use image::{Image, ImageImport, ImageWhat};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use policy::{
     Dialect, Init, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target,
     Trust,
 };
 use stockade::call::Language;
-use stockade::confine::Toolchain;
+use stockade::confine::{ImageName, Toolchain};
 use stockade::limits::{ByteCount, Processors, parse_duration};
 use stockade::policy::{Mode, Profile, Variable};
 use stockade::tier::Tier;
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Read, count and verify the journal
     Audit(Audit),
+    /// Make images for the tiers container and gvisor
+    Image(Image),
     /// Write a commented starter policy
     Init(Init),
     /// Print the JSON Schema of policy files
@@ -88,9 +92,13 @@ pub(crate) struct Common {
     /// Where the call runs, beneath the root; the root if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// How strong the box is: `jail`, or `process`, which keeps neither files nor the network
+    /// How strong the box is: `jail`; `container` or `gvisor`; or `process`, which keeps neither
+    /// files nor the network
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<Tier>,
+    /// The image of a box of the tiers container and gvisor
+    #[arg(long, value_name = "NAME")]
+    pub(crate) image: Option<ImageName>,
     /// How much is done without a question: `default`, `accept-edits`, `plan`, `auto`, `dont-ask`
     /// or `bypass`
     #[arg(long, value_name = "MODE")]

@@ -16,6 +16,7 @@ mod exit_code;
 mod explain;
 mod explained;
 mod hook;
+mod image;
 mod init;
 mod install;
 mod manual;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo::demo(&demo),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
         Command::Audit(audit) => audit::audit(&audit),
+        Command::Image(image) => image::image(&image),
         Command::Init(init) => init::init(&init),
         Command::Schema => manual::schema(),
         Command::Completions(completions) => manual::completions(&completions),

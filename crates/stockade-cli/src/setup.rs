@@ -143,6 +143,7 @@ fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
 
 fn overridden(mut policy: Policy, common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     policy.tier = common.tier.unwrap_or(policy.tier);
+    policy.oci.image = common.image.clone().or(policy.oci.image);
     choose_mode(common.mode, &mut policy)?;
     policy.profile = common.profile.unwrap_or(policy.profile);
     policy.shell_profile = common.profile.unwrap_or(policy.shell_profile);

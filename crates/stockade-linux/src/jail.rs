@@ -100,6 +100,9 @@ pub enum Form {
     /// Landlock does not know permissions, owners, times and extended attributes of files: what the
     /// user owns can still be changed in these.
     LocksOnly,
+    /// It has neither namespaces nor locks: a program of the host's own that makes boxes itself, and
+    /// may need privileges for that. The keeper holds its tree, and [`Jail::cgroup`] limits it.
+    Unlocked,
 }
 
 /// What a box has of the network.
@@ -150,6 +153,17 @@ impl Jail {
         }
     }
 
+    /// No box at all, for a program that makes one itself; the paths are the host's.
+    pub fn unlocked(program: &CStr, cwd: &CStr) -> Self {
+        Self {
+            form: Form::Unlocked,
+            network: Network::Host,
+            nesting: Nesting::Allowed,
+            filter: None,
+            ..Self::new(program, cwd)
+        }
+    }
+
     /// Whether what it asks for goes together.
     pub(crate) fn is_possible(&self) -> bool {
         let has_broker = !self.forbidden.is_empty();
@@ -163,6 +177,14 @@ impl Jail {
                     && self.root.is_none()
                     && self.network == Network::Host
                     && self.nesting == Nesting::Allowed
+            }
+            Form::Unlocked => {
+                !has_broker
+                    && self.root.is_none()
+                    && self.network == Network::Host
+                    && self.nesting == Nesting::Allowed
+                    && self.landlock.is_none()
+                    && self.filter.is_none()
             }
         }
     }

@@ -104,7 +104,7 @@ pub fn start(spec: Spec) -> Result<Running, StartError> {
 /// its own.
 pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
     match jail.form {
-        Form::LocksOnly => launch(spec, Some(jail), |_| true),
+        Form::LocksOnly | Form::Unlocked => launch(spec, Some(jail), |_| true),
         Form::Namespaces => launch_boxed(spec, jail, |_| true),
     }
 }
@@ -119,6 +119,8 @@ pub fn start_jailed_if(
 ) -> Result<Running, StartError> {
     jail.attest = Attest::BeforeExecution;
     match jail.form {
+        // Nothing of it is kept, so that there is nothing to be seen.
+        Form::Unlocked => Err(StartError { step: Step::Attest, errno: Errno::INVAL }),
         Form::LocksOnly => launch(spec, Some(jail), judge),
         Form::Namespaces => launch_boxed(spec, jail, judge),
     }
@@ -186,7 +188,8 @@ fn launch(
     }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
-    let expected = jail.as_ref().map(|jail| Expected::of(jail).with_cgroup(cgroup.as_ref()));
+    let locked = jail.as_ref().filter(|jail| jail.form != Form::Unlocked);
+    let expected = locked.map(|jail| Expected::of(jail).with_cgroup(cgroup.as_ref()));
     drop((theirs, spec, far, sheet));
     let process = hear_forked(&line)?;
     let attested = match &expected {

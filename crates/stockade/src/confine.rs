@@ -1,5 +1,6 @@
 //! What a run may touch and use, as data: the policy's answer, before any tier is asked.
 
+mod oci;
 mod segment;
 mod sought;
 mod toolchain;
@@ -9,6 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use self::oci::{EngineName, ImageName, NotAnImage, Oci, Pull, UnknownEngine, UnknownPull};
 pub(crate) use self::segment::{Parsed, Segment};
 pub use self::sought::{Keep, Sought};
 pub(crate) use self::sought::{Met, Part, Stand};
@@ -29,6 +31,8 @@ pub struct Confinement {
     pub files: Files,
     /// The network it has, where the tier keeps that.
     pub network: Network,
+    /// The image and who makes the box, in tiers that have either.
+    pub oci: Oci,
 }
 
 /// Which files a run may see and write. All paths are absolute and real.

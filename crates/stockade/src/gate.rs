@@ -36,7 +36,7 @@ pub(crate) use hooked::permission_mode;
 pub use hooked::{Rewritten, Said};
 pub(crate) use permit::InlineWork;
 pub use permit::Permit;
-pub(crate) use permit::{Cleared, Folder, Prepared, StandardInput, Work};
+pub(crate) use permit::{Cleared, Folder, Opened, Prepared, StandardInput, Work};
 pub use question::{Offer, Prompt, Question};
 use ruled::Doubt;
 use rustix::fs::{CWD, Mode, OFlags};

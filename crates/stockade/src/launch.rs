@@ -1,23 +1,31 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
 mod absent;
+mod client;
+mod container;
 mod disk;
 mod doctor;
 mod files;
+mod gvisor;
 mod held;
 mod inline;
 mod hook;
+mod image;
 mod jail;
 mod machine;
 mod process;
 mod remedy;
 mod scratch;
+mod shown;
 mod spec;
 mod tree;
 mod watch;
 
+pub use container::{Containers, engines, reap};
 pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
+pub use gvisor::{Gvisor, gvisor};
 pub(crate) use hook::HookRunner;
+pub use image::{Imported, import};
 pub use jail::{Searched, search};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
@@ -46,6 +54,11 @@ use crate::tier::Tier;
 /// }
 /// ```
 pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
+    start_among(plan, yard, &Containers::default())
+}
+
+/// The same, in a container that waits if the policy keeps any.
+pub fn start_among(plan: Plan, yard: &Yard, containers: &Containers) -> Result<Running, Failure> {
     let plan = match plan.kind() {
         plan::Kind::Program(plan) => *plan,
         plan::Kind::Files(plan) => {
@@ -57,18 +70,19 @@ pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
     };
     let Files { root, write, watched, .. } = &plan.confinement().files;
     let before = Before::look(root, write, *watched);
-    let held = match plan.tier() {
-        Tier::Jail => jail::start(plan, yard),
-        Tier::Process => process::start(plan),
+    Ok(Running(match plan.tier() {
+        Tier::Jail => Kind::Held(Box::new(jail::start(plan, yard)?), before),
+        Tier::Process => Kind::Held(Box::new(process::start(plan)?), before),
+        Tier::Container => Kind::Container(Box::new(container::start(plan, containers)?), before),
+        Tier::Gvisor => Kind::Gvisor(Box::new(gvisor::start(plan)?), before),
         // No such plan can be made; if one ever is, it must not run in a weaker tier.
-        tier @ (Tier::Inline | Tier::Container | Tier::Gvisor | Tier::Microvm | Tier::Cluster) => {
-            Err(not_in_this_version(tier))
+        tier @ (Tier::Inline | Tier::Microvm | Tier::Cluster) => {
+            return Err(not_in_this_version(tier));
         }
-    };
-    held.map(|held| Running(Kind::Held(Box::new(held), before)))
+    }))
 }
 
-/// A call that is running. Dropping it ends the whole tree.
+/// A call that is running. Dropping it ends the whole tree, and removes its container.
 #[derive(Debug)]
 #[must_use = "a run that nobody waits for is ended"]
 pub struct Running(Kind);
@@ -77,22 +91,27 @@ pub struct Running(Kind);
 enum Kind {
     /// A program, and how its folders were before.
     Held(Box<held::Held>, Option<Before>),
+    /// The same in a container.
+    Container(Box<container::Contained>, Option<Before>),
+    /// The same on a kernel of its own.
+    Gvisor(Box<gvisor::Sandboxed>, Option<Before>),
     /// Files were read or written already, or a closure has run.
     Done(Box<Outcome>),
 }
 
 impl Running {
-    /// Waits for the end, keeps to the limits, and removes every trace.
-    pub fn wait(self) -> Outcome {
-        match self.0 {
-            Kind::Held(held, before) => {
-                let mut outcome = held.wait();
-                outcome.changes = before.map(Before::compare);
-                let unseen = outcome.changes.as_ref().and_then(|changes| changes.unseen.clone());
-                outcome.notes.extend(unseen);
-                outcome
-            }
-            Kind::Done(outcome) => *outcome,
-        }
+    /// Waits for the end, keeps to the limits, and removes every trace. It is a failure if what was
+    /// to start the program has failed.
+    pub fn wait(self) -> Result<Outcome, Failure> {
+        let (mut outcome, before) = match self.0 {
+            Kind::Held(held, before) => (held.wait(), before),
+            Kind::Container(contained, before) => (contained.wait()?, before),
+            Kind::Gvisor(sandboxed, before) => (sandboxed.wait()?, before),
+            Kind::Done(outcome) => return Ok(*outcome),
+        };
+        outcome.changes = before.map(Before::compare);
+        let unseen = outcome.changes.as_ref().and_then(|changes| changes.unseen.clone());
+        outcome.notes.extend(unseen);
+        Ok(outcome)
     }
 }

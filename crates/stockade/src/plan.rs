@@ -224,7 +224,7 @@ fn keeping(
     circumstance: &str,
 ) -> Result<Description, Failure> {
     let falls_short = |one: &&Enforced| {
-        if tier == Tier::Jail && one.guarantee == jail::SETTLED_AT_LAUNCH {
+        if tier >= Tier::Jail && one.guarantee == jail::SETTLED_AT_LAUNCH {
             return false;
         }
         confinement.require.get(&one.guarantee).is_some_and(|required| one.kept < *required)

@@ -12,6 +12,7 @@ pub mod hook;
 mod load;
 pub mod mode;
 mod own;
+mod oci;
 mod project;
 mod propose;
 mod reach;
@@ -49,7 +50,7 @@ pub use sources::{Dialect, Sources};
 pub use tool::PolicyTool;
 pub use trust::{Trust, TrustStore, Trusted};
 
-use crate::confine::{Keep, Network, Sought, Toolchain, Watched};
+use crate::confine::{Keep, Network, Oci, Sought, Toolchain, Watched};
 use crate::guarantee::{Guarantee, Kept};
 use crate::inspect::{Axis, Finding, Settings, Weight};
 use crate::journal::Durability;
@@ -83,6 +84,8 @@ pub struct Policy {
     pub files: FilesPolicy,
     /// The network of a box.
     pub network: Network,
+    /// The image and who makes the box, in tiers that have either.
+    pub oci: Oci,
     /// When the journal reaches the disk.
     pub durability: Durability,
     /// What is denied, asked about and allowed by rules.
@@ -191,6 +194,7 @@ impl Policy {
             require: Require::default(),
             files: FilesPolicy::default(),
             network: Network::None,
+            oci: Oci::default(),
             durability: Durability::default(),
             rules: Rules::default(),
             hooks: Vec::new(),
@@ -198,6 +202,20 @@ impl Policy {
             sources: BTreeMap::new(),
             agent: Agent::default(),
             remarks: Vec::new(),
+        }
+    }
+
+    /// Whether what runs is in an image, where this machine's own programs say nothing.
+    pub fn runs_image(&self) -> bool {
+        self.runs_image_in(self.tier)
+    }
+
+    /// The same in another tier.
+    pub fn runs_image_in(&self, tier: Tier) -> bool {
+        match tier {
+            Tier::Container => true,
+            Tier::Gvisor => self.oci.image.is_some(),
+            Tier::Inline | Tier::Process | Tier::Jail | Tier::Microvm | Tier::Cluster => false,
         }
     }
 

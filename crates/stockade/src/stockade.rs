@@ -12,7 +12,7 @@ use crate::hooks::{Event as HookEvent, Reply, Session};
 use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
-use crate::launch::{self, Warmth, Yard};
+use crate::launch::{self, Containers, Warmth, Yard};
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
@@ -31,6 +31,7 @@ const SPARES: usize = 1;
 pub struct Stockade {
     gate: Gate,
     yard: Yard,
+    containers: Containers,
 }
 
 impl Stockade {
@@ -43,10 +44,13 @@ impl Stockade {
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
+        if policy.tier == Tier::Container {
+            launch::reap(&policy.oci).map_err(OpenError::Containers)?;
+        }
         let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
         let gate = Gate::new(Examiner::new(root, policy), journal);
         let gate = gate.with_hooks(|hooks| hooks.with_runner(runner));
-        Ok(Self { gate, yard })
+        Ok(Self { gate, yard, containers: Containers::default() })
     }
 
     /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
@@ -215,9 +219,9 @@ impl Stockade {
     fn execute(&self, permit: Permit) -> Result<Outcome, Failure> {
         let entry = permit.entry();
         let call = permit.call().to_string();
-        let result =
-            Plan::new(permit, launch::probe()).and_then(|plan| launch::start(plan, &self.yard));
-        let result = result.map(launch::Running::wait);
+        let result = Plan::new(permit, launch::probe())
+            .and_then(|plan| launch::start_among(plan, &self.yard, &self.containers))
+            .and_then(launch::Running::wait);
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
             Err(failure) => Event::Failure(record::Failure {
@@ -265,6 +269,9 @@ pub enum OpenError {
     /// The folder for scratch folders.
     #[error("open the folder for scratch folders")]
     Scratch(#[source] std::io::Error),
+    /// Containers that a supervisor has left.
+    #[error("remove containers that were left: {}", .0.message)]
+    Containers(Failure),
 }
 
 /// Where the journal is unless a path is given: `$XDG_STATE_HOME/stockade/journal.jsonl`.

@@ -1,13 +1,18 @@
 //! How strong the box is. Each tier describes what it keeps and by which steps; it does nothing.
 
+pub mod container;
+pub mod gvisor;
 pub mod inline;
 pub mod jail;
 pub mod locks;
+mod making;
 pub mod process;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+pub use making::Making;
 
 use crate::confine::{Confinement, Keep};
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -51,9 +56,9 @@ impl Tier {
     pub fn is_for(self) -> &'static [(Guarantee, Kept)] {
         match self {
             Self::Inline | Self::Process => &process::IS_FOR,
-            Self::Jail | Self::Container | Self::Gvisor | Self::Microvm | Self::Cluster => {
-                &jail::IS_FOR
-            }
+            Self::Jail | Self::Microvm | Self::Cluster => &jail::IS_FOR,
+            Self::Container => &container::IS_FOR,
+            Self::Gvisor => &gvisor::IS_FOR,
         }
     }
 
@@ -71,7 +76,9 @@ impl Tier {
         match self {
             Self::Process => Some(process::describe(confinement, machine)),
             Self::Jail => Some(jail::describe(confinement, machine)),
-            Self::Inline | Self::Container | Self::Gvisor | Self::Microvm | Self::Cluster => None,
+            Self::Container => Some(container::describe(confinement)),
+            Self::Gvisor => Some(gvisor::describe(confinement)),
+            Self::Inline | Self::Microvm | Self::Cluster => None,
         }
     }
 }
@@ -146,6 +153,8 @@ pub enum Step {
     Protect(PathBuf),
     /// Hide or protect all that a rule means by a pattern.
     Seek(Keep, String),
+    /// Something that a container or a box of `runsc` is made by.
+    Making(Making),
     /// Let it read the system's folders and `/proc`, and use the harmless devices.
     AllowSystem,
     /// Let it write this folder.
@@ -199,6 +208,12 @@ pub enum Step {
     CleanUp,
 }
 
+impl From<Making> for Step {
+    fn from(step: Making) -> Self {
+        Self::Making(step)
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -218,6 +233,7 @@ impl fmt::Display for Step {
             Self::Seek(Keep::Protected, rule) => {
                 write!(f, "look for what {rule} means, and protect it")
             }
+            Self::Making(step) => step.fmt(f),
             Self::AllowSystem => f.write_str(
                 "let it read the system's folders and /proc, and use /dev/null and such",
             ),

@@ -204,7 +204,9 @@ fn finish<'a>(
     let ruleset = match (&jail.landlock, jail.form) {
         (None, _) => Ruleset::None,
         (Some(_), Form::Namespaces) => Ruleset::PerBox,
-        (Some(landlock), Form::LocksOnly) => Ruleset::OfHost(landlock.ruleset_of_host()?),
+        (Some(landlock), Form::LocksOnly | Form::Unlocked) => {
+            Ruleset::OfHost(landlock.ruleset_of_host()?)
+        }
     };
     Ok(Sheet { plan, memory: sealed(&bytes)?, ruleset, sources })
 }
@@ -291,11 +293,12 @@ fn base() -> io::Result<&'static CStr> {
 fn options(jail: &Jail) -> u32 {
     let loopback = if jail.network == Network::Loopback { option::LOOPBACK } else { 0 };
     let nesting = if jail.nesting == Nesting::Forbidden { option::NO_NESTING } else { 0 };
-    loopback | nesting
+    let unlocked = if jail.form == Form::Unlocked { option::UNLOCKED } else { 0 };
+    loopback | nesting | unlocked
 }
 
 fn namespaces(jail: &Jail) -> u64 {
-    if jail.form == Form::LocksOnly {
+    if jail.form != Form::Namespaces {
         return 0;
     }
     let own = new::USER | new::MOUNT | new::PID | new::IPC | new::UTS | new::CGROUP;

@@ -79,8 +79,10 @@ fn take_on_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
 pub(crate) fn lock_alone_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
     let program = take_on_in_child(job, cell)?;
-    let seen = lock_in_child(cell)?;
-    gate::await_leave_in_child(cell, seen)?;
+    if !cell.has(option::UNLOCKED) {
+        let seen = lock_in_child(cell)?;
+        gate::await_leave_in_child(cell, seen)?;
+    }
     Ok(program)
 }
 

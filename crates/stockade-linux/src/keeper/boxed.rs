@@ -107,6 +107,8 @@ pub(crate) mod option {
     pub(crate) const TEMPLATE: u32 = 1 << 2;
     /// The box is a copy of a template, whose root it has: only some of it is made anew.
     pub(crate) const COPY: u32 = 1 << 3;
+    /// There are no locks: the program makes boxes itself.
+    pub(crate) const UNLOCKED: u32 = 1 << 4;
 }
 
 /// The words at the gate, each in the place of a failed step's number.

@@ -28,4 +28,5 @@ mod streams;
 mod supervisor;
 mod support;
 mod tree;
+mod unlocked;
 mod yard;

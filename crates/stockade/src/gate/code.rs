@@ -9,7 +9,7 @@ use super::act::act;
 use super::complaint;
 use super::examine::{Examination, Examined, Examiner};
 use super::facts::Shown;
-use super::permit::{Cleared, Folder, StandardInput, Work};
+use super::permit::{Cleared, Folder, Opened, StandardInput, Work};
 use super::ruled::Doubt;
 use crate::call::{Argv, Code, ToolCall};
 use crate::confine::Confinement;
@@ -97,19 +97,17 @@ impl Examiner {
         let inspector = self.inspector();
         let settings = &self.policy().settings;
         let opened = inspector.programs.open(OsStr::new(name), view, settings, inspector.knowledge);
-        let (handle, program) =
-            opened.map_err(|_missing| complaint::no_interpreter(code.language, name))?;
+        let program = match opened {
+            Ok((handle, program)) => Some(Opened::of(handle, &program)),
+            Err(_missing) if self.policy().runs_image() => None,
+            Err(_missing) => return Err(complaint::no_interpreter(code.language, name)),
+        };
         Ok(Cleared {
             call: call.id.clone(),
             argv,
             stdin: StandardInput::Sealed(code.source.clone()),
-            program: handle,
-            script: program
-                .is_script
-                .then(|| super::examine::c_path(program.found_at.as_os_str()))
-                .flatten(),
+            program,
             folder: Folder::Scratch,
-            program_path: program.real.clone(),
             tier: None,
         })
     }

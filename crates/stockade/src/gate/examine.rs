@@ -1,13 +1,13 @@
 //! From a call to a ruling and, where it may run, to the handles of what would run.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ruled::{Doubt, Ruled};
-use super::{Cleared, Folder, StandardInput, Work, act, complaint, file, toolchain};
+use super::{Cleared, Folder, Opened, StandardInput, Work, act, complaint, file, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
 use crate::confine::{Confinement, Files, Shown};
 use crate::inspect::{
@@ -159,9 +159,14 @@ impl Examiner {
         };
         let cleared = match program {
             _ if ruling.decision == Decision::Deny => Err(None),
-            Some(Ok((program, Some(handle)))) => clear(call, argv, (handle, &program), &view)
+            Some(Ok((program, Some(handle)))) => clear(call, argv, Some((handle, &program)), &view)
                 .map(|cleared| Work::Program(Box::new(cleared)))
                 .map_err(Some),
+            Some(Ok((_, None)) | Err(_)) | None if self.policy.runs_image() => {
+                clear(call, argv, None, &view)
+                    .map(|cleared| Work::Program(Box::new(cleared)))
+                    .map_err(Some)
+            }
             Some(Ok((_, None)) | Err(_)) | None => {
                 ruling = complaint::missing_ruling(&argv);
                 Err(Some(toolchain::offered(complaint::missing_failure(&argv), argv.program())))
@@ -267,6 +272,7 @@ impl Examiner {
             require: self.policy.required(),
             files: self.files(),
             network: self.policy.network,
+            oci: self.policy.oci.clone(),
         }
     }
 
@@ -298,7 +304,7 @@ impl Examiner {
 pub(super) fn clear(
     call: &ToolCall,
     argv: Argv,
-    (handle, program): (OwnedFd, &Program),
+    program: Option<(OwnedFd, &Program)>,
     view: &View<'_>,
 ) -> Result<Cleared, Failure> {
     let stdin = match &call.tool {
@@ -307,17 +313,15 @@ pub(super) fn clear(
             Vec::new()
         }
     };
-    let script = program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten();
+    let program = program.map(|(handle, program)| Opened::of(handle, program));
     let opened = view.cwd().try_clone_to_owned();
     let cwd = opened.map_err(|error| Failure::new("open the working folder", error.to_string()))?;
     Ok(Cleared {
         call: call.id.clone(),
         argv,
         stdin: StandardInput::Piped(stdin),
-        program: handle,
-        script,
+        program,
         folder: Folder::Opened { handle: cwd, path: view.cwd_path().to_owned() },
-        program_path: program.real.clone(),
         tier: None,
     })
 }
@@ -361,8 +365,4 @@ fn split(line: &OsStr) -> Option<Vec<OsString>> {
 
 fn base_name(path: &OsStr) -> Option<String> {
     Path::new(path).file_name()?.to_str().map(str::to_owned)
-}
-
-pub(super) fn c_path(path: &OsStr) -> Option<CString> {
-    CString::new(path.as_bytes()).ok()
 }

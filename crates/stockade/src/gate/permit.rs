@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -9,7 +10,9 @@ use serde_json::{Map, Value};
 use super::file::FileWork;
 use crate::call::{Argv, CallId};
 use crate::confine::Confinement;
+use crate::inspect::Program;
 use crate::journal::EntryId;
+use crate::outcome::Failure;
 use crate::policy::{Decision, Ruling};
 use crate::registry::Closure;
 use crate::tier::Tier;
@@ -141,14 +144,43 @@ pub(crate) struct Cleared {
     pub(crate) call: CallId,
     pub(crate) argv: Argv,
     pub(crate) stdin: StandardInput,
-    pub(crate) program: OwnedFd,
-    /// For a script, the path by which its interpreter has to find it.
-    pub(crate) script: Option<CString>,
+    /// The program; none if it is only in the image.
+    pub(crate) program: Option<Opened>,
     pub(crate) folder: Folder,
-    /// The real path of the program, by which a box shows it.
-    pub(crate) program_path: PathBuf,
     /// The tier that its tool declares; the policy's if it declares none.
     pub(crate) tier: Option<Tier>,
+}
+
+/// A program of this machine.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) handle: OwnedFd,
+    /// For a script, the path by which its interpreter has to find it.
+    pub(crate) script: Option<CString>,
+    /// Its real path, by which a box shows it.
+    pub(crate) path: PathBuf,
+    /// The path at which it was found, which may be a link.
+    pub(crate) found_at: PathBuf,
+}
+
+impl Opened {
+    fn try_clone(&self) -> std::io::Result<Self> {
+        let handle = self.handle.try_clone()?;
+        let (script, path, found_at) =
+            (self.script.clone(), self.path.clone(), self.found_at.clone());
+        Ok(Self { handle, script, path, found_at })
+    }
+
+    /// A program that was found, by its handle.
+    pub(crate) fn of(handle: OwnedFd, program: &Program) -> Self {
+        let script = || CString::new(program.found_at.as_os_str().as_bytes()).ok();
+        Self {
+            handle,
+            script: program.is_script.then(script).flatten(),
+            path: program.real.clone(),
+            found_at: program.found_at.clone(),
+        }
+    }
 }
 
 impl Cleared {
@@ -168,12 +200,25 @@ impl Cleared {
             call: self.call.clone(),
             argv: self.argv.clone(),
             stdin,
-            program: self.program.try_clone()?,
-            script: self.script.clone(),
+            program: self.program.as_ref().map(Opened::try_clone).transpose()?,
             folder,
-            program_path: self.program_path.clone(),
             tier: self.tier,
         })
+    }
+
+    /// The program, for a tier that runs what this machine has.
+    pub(crate) fn opened(&self) -> Result<&Opened, Failure> {
+        self.program.as_ref().ok_or_else(|| self.not_here())
+    }
+
+    /// The same, taken out.
+    pub(crate) fn take_opened(&mut self) -> Result<Opened, Failure> {
+        self.program.take().ok_or_else(|| self.not_here())
+    }
+
+    fn not_here(&self) -> Failure {
+        let program = self.argv.program();
+        Failure::new("find the program", format!("{program:?} is not on this machine"))
     }
 }
 
@@ -184,6 +229,22 @@ pub(crate) enum StandardInput {
     Piped(Vec<u8>),
     /// These bytes, in a memory file that nobody can change.
     Sealed(Vec<u8>),
+}
+
+impl StandardInput {
+    /// The bytes, for a box that takes them through a pipe whatever they are.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Piped(bytes) | Self::Sealed(bytes) => bytes,
+        }
+    }
+
+    /// The same, taken out.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Piped(bytes) | Self::Sealed(bytes) => bytes,
+        }
+    }
 }
 
 /// Where a program starts.

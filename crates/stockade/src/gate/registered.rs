@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::complaint;
-use super::examine::{Examination, Examined, Examiner, c_path};
+use super::examine::{Examination, Examined, Examiner};
 use super::foreign::shown;
-use super::permit::{Cleared, Folder, InlineWork, StandardInput, Work};
+use super::permit::{Cleared, Folder, InlineWork, Opened, StandardInput, Work};
 use super::ruled::Doubt;
 use crate::call::{Argv, Foreign, Tool, ToolCall};
 use crate::confine::{Confinement, Network};
@@ -124,7 +124,11 @@ impl Examiner {
             .map_err(|bad| Failure::new("start the tool", bad.to_string()))?;
         let (inspector, settings) = (self.inspector(), &self.policy().settings);
         let opened = inspector.programs.open(argv.program(), view, settings, inspector.knowledge);
-        let (handle, program) = opened.map_err(|_missing| complaint::no_tool_program(tool))?;
+        let program = match opened {
+            Ok((handle, program)) => Some(Opened::of(handle, &program)),
+            Err(_missing) if self.policy().runs_image_in(tool.declaration.tier) => None,
+            Err(_missing) => return Err(complaint::no_tool_program(tool)),
+        };
         let folder = view
             .cwd()
             .try_clone_to_owned()
@@ -136,10 +140,8 @@ impl Examiner {
             call: call.id.clone(),
             argv,
             stdin: StandardInput::Piped(input),
-            script: program.is_script.then(|| c_path(program.found_at.as_os_str())).flatten(),
-            program: handle,
+            program,
             folder: Folder::Opened { handle: folder, path },
-            program_path: program.real.clone(),
             tier: Some(tool.declaration.tier),
         })))
     }

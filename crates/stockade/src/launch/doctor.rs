@@ -11,7 +11,7 @@ use serde::Serialize;
 pub use self::kernels::KnownFault;
 pub use self::mechanisms::Diagnosis;
 use super::machine::probe;
-use crate::confine::{Confinement, Files};
+use crate::confine::{Confinement, Files, Oci};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::policy::Policy;
 use crate::tier::{Description, jail, locks};
@@ -108,6 +108,7 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
             unkept: Arc::default(),
         },
         network: policy.network,
+        oci: Oci::default(),
     };
     let description = match form {
         Some(Form::Namespaces) => Some(jail::describe(&confinement, probe())),

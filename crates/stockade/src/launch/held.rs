@@ -2,14 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use stockade_linux::CgroupUsage;
+use stockade_linux::{CgroupUsage, Ended};
 
 use super::absent::Absent;
+use super::container::Eye;
 use super::disk::Disk;
 use super::jail::{Covered, MadeSince, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
 use super::tree::is_out_of_memory;
-use super::watch::{End, Watch};
+use super::watch::{End, Watch, Watched};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{LimitHit, Limits};
@@ -38,18 +39,30 @@ pub(super) struct Held {
     pub(super) disk: Option<Disk>,
     /// The kernel kills the tree in one stroke, the program before its children.
     pub(super) dies_at_once: bool,
+    /// Eyes on a container, which is no part of the tree.
+    pub(super) eye: Option<Eye>,
 }
 
 impl Held {
     /// Watches the run to its end.
     pub(super) fn wait(self) -> Outcome {
+        self.wait_told().0
+    }
+
+    /// The same, and whether it was us who ended it.
+    pub(super) fn wait_told(self) -> (Outcome, bool) {
         let Self { running, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
         let watched = Watch::new(running, &stdin, started, &confinement.limits)
             .with_disk(self.disk)
+            .with_eye(self.eye)
             .run(&self.absent);
         lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
+        for (guarantee, why) in watched.eye.iter().flat_map(Eye::lost) {
+            lose(&mut enforcement, *guarantee, why);
+        }
+        let counted = watched.tree.or_else(|| watched.eye.as_ref().and_then(Eye::usage));
         let mut made: Vec<_> = self.absent.iter().filter_map(Absent::quarantine).collect();
         made.extend(self.since.iter().flat_map(|since| since.quarantine(&mut enforcement)));
         if !made.is_empty() {
@@ -71,16 +84,7 @@ impl Held {
                         "some processes could not be killed",
                     );
                 }
-                let tree = watched.tree.unwrap_or_default();
-                let processes = tree.tasks_peak.and_then(|peak| u32::try_from(peak).ok());
-                let usage = Usage {
-                    wall: watched.wall,
-                    cpu: tree.cpu.unwrap_or(ended.cpu).max(ended.cpu),
-                    peak_memory_bytes: tree
-                        .memory_peak_bytes
-                        .or(Some(ended.peak_rss_bytes.max(watched.sampled_bytes))),
-                    processes,
-                };
+                let usage = usage(ended, counted.unwrap_or_default(), &watched);
                 (exit_of(ended.status), usage, ended.program_cpu)
             }
             End::Lost => {
@@ -96,9 +100,11 @@ impl Held {
         let limit = watched.limit.filter(|limit| !beaten(limit));
         let limit = limit
             .or_else(|| limit_by_signal(exit, program_cpu, &confinement.limits))
-            .or_else(|| limit_by_cgroup(exit, watched.tree));
+            .or_else(|| limit_by_cgroup(exit, watched.tree))
+            .or_else(|| limit_of_kernel(self.tier, watched.tree));
         notes.extend(killed_in_part(limit, watched.tree));
-        Outcome {
+        let was_killed = matches!(&watched.end, End::Ended(ended) if ended.cause == stockade_linux::Cause::Killed);
+        let outcome = Outcome {
             exit,
             limit,
             stdout: watched.stdout,
@@ -108,7 +114,21 @@ impl Held {
             enforcement,
             changes: None,
             notes,
-        }
+        };
+        (outcome, was_killed)
+    }
+}
+
+/// What the tree used. What the client of an engine uses says nothing of its container.
+fn usage(ended: &Ended, counted: CgroupUsage, watched: &Watched) -> Usage {
+    let is_client = watched.eye.is_some();
+    let of_tree = ended.peak_rss_bytes.max(watched.sampled_bytes);
+    let cpu_of_tree = if is_client { Duration::ZERO } else { ended.cpu };
+    Usage {
+        wall: watched.wall,
+        cpu: counted.cpu.unwrap_or(cpu_of_tree).max(cpu_of_tree),
+        peak_memory_bytes: counted.memory_peak_bytes.or((!is_client).then_some(of_tree)),
+        processes: counted.tasks_peak.and_then(|peak| u32::try_from(peak).ok()),
     }
 }
 
@@ -163,6 +183,15 @@ fn limit_by_cgroup(exit: Exit, tree: Option<CgroupUsage>) -> Option<LimitHit> {
     const SIGKILL: i32 = 9;
     (tree.is_some_and(is_out_of_memory) && exit == Exit::Signal(SIGKILL))
         .then_some(LimitHit::Memory)
+}
+
+/// A kernel of its own falls with what it lacks, whatever status is left of it.
+fn limit_of_kernel(tier: Tier, tree: Option<CgroupUsage>) -> Option<LimitHit> {
+    let tree = tree.filter(|_| tier == Tier::Gvisor)?;
+    if is_out_of_memory(tree) {
+        return Some(LimitHit::Memory);
+    }
+    tree.forks_refused.is_some_and(|times| times > 0).then_some(LimitHit::Processes)
 }
 
 /// What the kernel killed for want of memory without ending the run.

@@ -19,7 +19,7 @@ use super::held::Held;
 use super::machine::probe;
 use super::scratch::Scratch;
 use super::spec::{environment, not_started, rlimits, signal_scope};
-use crate::confine::{Confinement, Files, Network, Watched};
+use crate::confine::{Confinement, Files, Network, Oci, Watched};
 use crate::hooks::{Ended, Fault, Ran, Runner};
 use crate::limits::{ByteCount, LimitHit, Limits};
 use crate::outcome::{Exit, Failure, Outcome};
@@ -125,6 +125,7 @@ impl HookRunner {
             absent: Vec::new(),
             disk: None,
             dies_at_once,
+            eye: None,
         })
     }
 
@@ -177,6 +178,7 @@ impl HookRunner {
                 unkept: Arc::default(),
             },
             network: Network::Host,
+            oci: Oci::default(),
         }
     }
 

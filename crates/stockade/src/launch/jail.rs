@@ -24,14 +24,16 @@ use stockade_linux::{
 };
 
 pub(super) use self::broker::is_to_blame as is_broker_to_blame;
-use self::cover::Cover;
-pub(super) use self::cover::{Covered, lose_replaced};
+pub(super) use self::cover::{
+    Cover, Covered, admit_weaknesses, look as look_at_covered, lose_replaced,
+};
 use self::forms::NotBoxed;
 pub(super) use self::forms::start;
-pub(super) use self::kept::lose_mechanisms;
-use self::kept::{credit, incomplete, require_kept, settle};
+use self::kept::{credit, incomplete};
+pub(super) use self::kept::{lose_mechanisms, require_kept, settle};
 pub(super) use self::made::Made as MadeSince;
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
+pub(super) use self::root::{SYSTEM, not_whole_machine, placed};
 pub use self::sought::{Searched, search};
 use super::absent::{self, Absent};
 use super::disk::Disk;
@@ -58,7 +60,7 @@ struct Made {
 fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBoxed> {
     let Prepared { cleared, confinement, .. } = prepared;
     let (program, cwd) = (
-        c_path(&cleared.program_path)?,
+        c_path(&cleared.opened()?.path)?,
         c_path(cleared.folder.path().unwrap_or(Path::new(TEMPORARY)))?,
     );
     let mut jail = Jail::new(&program, &cwd);
@@ -98,7 +100,7 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         credit(&mut enforcement, seen);
     }
     settle(&mut enforcement, ready.cgroup(), &confinement);
-    cover::admit_weaknesses(&mut enforcement, &cover.present);
+    admit_weaknesses(&mut enforcement, &cover.present);
     cover.gaps.admit(&mut enforcement);
     require_kept(&enforcement, &confinement)?;
     let mut rlimits = rlimits_of_each(&confinement);
@@ -131,6 +133,7 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         covered: cover.present,
         confinement,
         dies_at_once: true,
+        eye: None,
     })
 }
 
@@ -156,7 +159,7 @@ fn watched_disk<'a>(
 }
 
 /// Limits for the tree: memory, a ceiling on tasks, and a share of the processors.
-fn tree_limits(limits: &Limits) -> CgroupLimits {
+pub(super) fn tree_limits(limits: &Limits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes_max: limits.memory.map(ByteCount::get),
         tasks_max: tasks_max(limits),
@@ -166,7 +169,7 @@ fn tree_limits(limits: &Limits) -> CgroupLimits {
 
 /// The kernel's ceiling on tasks, threads included: above the limit on processes, at which the
 /// keeper ends the tree.
-fn tasks_max(limits: &Limits) -> Option<u32> {
+pub(super) fn tasks_max(limits: &Limits) -> Option<u32> {
     const THREADS_BESIDES: u32 = 64;
     limits.processes.map(|most| most.saturating_mul(2).saturating_add(THREADS_BESIDES))
 }

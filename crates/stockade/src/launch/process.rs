@@ -41,5 +41,6 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
         absent: Vec::new(),
         disk: None,
         dies_at_once,
+        eye: None,
     })
 }

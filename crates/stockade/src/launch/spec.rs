@@ -29,7 +29,8 @@ pub(super) struct Added {
 }
 
 /// Everything about one run, and what is written to its standard input.
-pub(super) fn spec(cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>), Failure> {
+pub(super) fn spec(mut cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>), Failure> {
+    let program = cleared.take_opened()?;
     let (stdin, piped) = match cleared.stdin {
         StandardInput::Piped(bytes) if bytes.is_empty() => (Stdin::Empty, bytes),
         StandardInput::Piped(bytes) => (Stdin::Piped, bytes),
@@ -40,8 +41,8 @@ pub(super) fn spec(cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>), Fa
         Folder::Scratch => opened(&added.scratch)?,
     };
     let spec = Spec {
-        program: cleared.program,
-        script: cleared.script,
+        program: program.handle,
+        script: program.script,
         argv: cleared.argv.to_c_strings(),
         env: added.env,
         cwd,

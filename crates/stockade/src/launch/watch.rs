@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Mechanism, Running};
 
 use super::absent::Absent;
+use super::container::Eye;
 use super::disk::Disk;
 use super::tree::Tree;
 use crate::limits::{LimitHit, Limits};
@@ -40,6 +41,7 @@ pub(super) struct Watch<'a> {
     next_look: Option<Instant>,
     lost: Vec<Mechanism>,
     disk: Option<Disk>,
+    eye: Option<Eye>,
     tree: Tree,
     buffer: Vec<u8>,
 }
@@ -57,6 +59,8 @@ pub(super) struct Watched {
     pub(super) tree: Option<CgroupUsage>,
     /// The most memory that was seen in samples of the tree.
     pub(super) sampled_bytes: u64,
+    /// The eyes on a container, with what they saw.
+    pub(super) eye: Option<Eye>,
 }
 
 /// How a watch ended.
@@ -100,6 +104,7 @@ impl<'a> Watch<'a> {
             next_look: is_looked_at.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
             lost: Vec::new(),
             disk: None,
+            eye: None,
             tree,
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -112,6 +117,15 @@ impl<'a> Watch<'a> {
             self.next_look = self.next_look.or_else(|| Instant::now().checked_add(LOOK_PAUSE));
         }
         self.disk = disk;
+        self
+    }
+
+    /// Also looks at a container, which is no part of the tree.
+    pub(super) fn with_eye(mut self, eye: Option<Eye>) -> Self {
+        if eye.is_some() {
+            self.next_look = self.next_look.or_else(|| Instant::now().checked_add(LOOK_PAUSE));
+        }
+        self.eye = eye;
         self
     }
 
@@ -145,6 +159,7 @@ impl<'a> Watch<'a> {
             lost: self.lost,
             tree,
             sampled_bytes: self.tree.peak_bytes(),
+            eye: self.eye,
             end,
             limit: self.limit,
             stdout: self.stdout.capture.finish(),
@@ -227,12 +242,17 @@ impl<'a> Watch<'a> {
         // A box that was made from a template has no keeper; its first process takes in orphans.
         let first = self.running.keeper_pid().or_else(|| u32::try_from(self.running.pid()).ok());
         let full = self.disk.as_mut().and_then(|disk| disk.look(first.unwrap_or_default()));
-        self.limit = full.or_else(|| self.tree.exceeded(&self.running));
+        let seen = self.eye.as_mut().and_then(Eye::look);
+        let is_unlocked = self.eye.as_ref().is_some_and(|eye| !eye.lost().is_empty());
+        self.limit = full.or(seen).or_else(|| self.tree.exceeded(&self.running));
         let is_surveyed = self.disk.as_ref().is_some_and(Disk::is_being_surveyed);
-        self.next_look = now.checked_add(if is_surveyed { SURVEY_PAUSE } else { LOOK_PAUSE });
+        // The counts of a container go with it.
+        let is_urgent = is_surveyed || self.eye.is_some();
+        self.next_look = now.checked_add(if is_urgent { SURVEY_PAUSE } else { LOOK_PAUSE });
         // Mounts that cannot be looked at now are looked at the next time.
         let lost = self.running.lost().unwrap_or_default();
-        if self.limit.is_some() || !lost.is_empty() || absent.iter().any(Absent::has_appeared) {
+        let is_lost = is_unlocked || !lost.is_empty();
+        if self.limit.is_some() || is_lost || absent.iter().any(Absent::has_appeared) {
             self.lost = lost;
             self.end();
         }

@@ -83,6 +83,11 @@ pub(super) struct BoxTable {
     pub(super) protect: Names,
     pub(super) net: Text,
     pub(super) changes: Text,
+    pub(super) image: Text,
+    pub(super) engine: Text,
+    pub(super) runtime: Text,
+    pub(super) pull: Text,
+    pub(super) warm: Option<Spanned<u32>>,
 }
 
 /// `[limits]`: sizes and times as text; `none` for no limit on cpu, cpus, memory, file size and disk.

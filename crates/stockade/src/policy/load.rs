@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::file::{BoxTable, ExecTable, Names, PolicyFile};
 use super::rule::Rule;
 use super::source::{Links, Source, plain};
-use super::{Decision, Mode, Policy, Profile};
+use super::{Decision, Mode, Policy, Profile, oci};
 use crate::confine::{Network, Toolchain, Watched};
 use crate::journal::Durability;
 use crate::limits::parse_duration;
@@ -184,6 +184,7 @@ impl Source {
             policy.require = self.requirements(names)?;
         }
         self.apply_box(&file.boxed, policy)?;
+        self.apply_oci(&file.boxed, policy)?;
         policy.limits = self.limits(&file.limits, &policy.limits)?;
         policy.code_limits = self.limits(&file.code.limits, &policy.code_limits)?;
         let window = match &file.journal.window {
@@ -363,7 +364,8 @@ impl Source {
             // Lines of listed programs see no shell, so that what one refuses the other may take.
             ("shell.only", list(&file.shell.only).filter(|_| policy.settings.only.is_none())),
         ];
-        let keys = keys.into_iter().filter_map(|(key, span)| Some((key, span?)));
+        let keys = keys.into_iter().chain(oci::keys(&file.boxed));
+        let keys = keys.filter_map(|(key, span)| Some((key, span?)));
         let mut keys: Vec<Loosening> = keys.collect();
         if let Some(text) = &file.mode {
             let mode = self.mode(text)?;

@@ -168,8 +168,10 @@ fn what_was_judged_is_what_runs() {
     fs::rename(project.root().join("other"), &tool).unwrap();
     fs::rename(&folder, project.root().join("moved")).unwrap();
     std::os::unix::fs::symlink("/etc", &folder).unwrap();
-    let outcome =
-        launch::start(Plan::new(permit, launch::probe()).unwrap(), &cold()).unwrap().wait();
+    let outcome = launch::start(Plan::new(permit, launch::probe()).unwrap(), &cold())
+        .unwrap()
+        .wait()
+        .unwrap();
     assert_eq!(outcome.exit, Exit::Code(0), "{outcome:?}");
     let printed = String::from_utf8(outcome.stdout.bytes).unwrap();
     assert!(printed.ends_with("/moved\n"), "{printed}");

@@ -195,7 +195,7 @@ fn a_guarantee_that_is_kept_in_part_fails_unless_a_part_will_do() {
 
 #[test]
 fn a_tier_that_is_not_there_fails_cleanly() {
-    for tier in [Tier::Inline, Tier::Container, Tier::Gvisor, Tier::Microvm] {
+    for tier in [Tier::Inline, Tier::Microvm, Tier::Cluster] {
         let project = Project::new();
         let policy = Policy { tier, ..Policy::shipped() };
         let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();
@@ -326,4 +326,54 @@ fn the_form_without_namespaces_says_what_it_does_not_keep() {
         }
     }
     assert_eq!(Tier::Process.describe_locks(&confinement, SCOPED), None);
+}
+
+const IN_A_CONTAINER: &str = "\
+tier container
+   1. build the environment: PATH HOME TMPDIR
+   2. make a container of the image localhost/tools by runsc, named by the call
+   3. make its root read-only, with /tmp in memory
+   4. make a network namespace with nothing in it
+   5. show \"ROOT\", to be written
+   6. limit the whole tree by cgroups, where there are any
+   7. limit file size to 1073741824
+   8. limit open files to 1024
+   9. limit core to 1
+  10. end the tree above 512 processes
+  11. end the tree once it has added 4294967296 bytes or 200000 files to the disk
+  12. run it as a user that is not root
+  13. drop every capability
+  14. forbid new privileges
+  15. filter system calls (seccomp)
+  16. ask the engine what the container has of this, before it starts
+  17. start the keeper, which ends the tree even if we die
+  18. start the container
+  19. kill the whole tree after 120s
+  20. keep at most 65536 bytes of each output stream
+  21. kill and remove the container
+  22. kill what is left and remove the scratch folder
+";
+
+#[test]
+fn a_plan_of_a_container_names_every_step() {
+    let mut policy = Policy { tier: Tier::Container, ..shipped() };
+    policy.files.protect.clear();
+    policy.oci.image = Some("localhost/tools".parse().unwrap());
+    policy.oci.runtime = Some("runsc".to_owned());
+    let project = Project::new();
+    let plan = Plan::new(permit(&project, policy), SCOPED).unwrap().to_string();
+    let root = project.root().display().to_string();
+    assert_eq!(plan.replace(&root, "ROOT"), IN_A_CONTAINER);
+}
+
+#[test]
+fn a_kernel_of_its_own_can_be_required() {
+    let kernel = |tier, runtime: Option<&str>| {
+        let mut policy = Policy { tier, ..shipped() };
+        policy.oci.runtime = runtime.map(str::to_owned);
+        policy.require.insert(Guarantee::Kernel, Kept::Full);
+        Plan::new(permit(&Project::new(), policy), SCOPED).is_ok()
+    };
+    assert!(kernel(Tier::Gvisor, None) && kernel(Tier::Container, Some("runsc")));
+    assert!(!kernel(Tier::Container, None) && !kernel(Tier::Jail, None));
 }

@@ -195,6 +195,11 @@ fn each_key_that_would_loosen_is_refused_by_name_and_line() {
         ("box.read", "['/root']"),
         ("box.toolchains", "['rust']"),
         ("box.net", "'host'"),
+        ("box.image", "'localhost/tools'"),
+        ("box.engine", "'docker'"),
+        ("box.runtime", "'runc'"),
+        ("box.pull", "'never'"),
+        ("box.warm", "5"),
         ("journal.durability", "'batched'"),
         ("journal.window", "'1h'"),
         ("shell.profile", "'contained'"),
@@ -359,4 +364,18 @@ fn a_project_file_that_is_a_link_is_refused_and_not_quoted() {
     let error = files.load().unwrap_err();
     let told = stockade::outcome::chain(&error);
     assert!(told.contains("link") && !told.contains("canary"), "{told}");
+}
+
+#[test]
+fn keys_of_containers_are_read_and_held_to_their_form() {
+    let oci = |text: &str| trusted(text).map(|policy| policy.oci);
+    let read =
+        oci("[box]\nimage = 'localhost/t:1'\nengine = 'docker'\nruntime = '/usr/bin/runsc'\n\
+                    pull = 'missing'\nwarm = 20\n")
+        .unwrap();
+    assert_eq!(read.image.as_ref().map(ToString::to_string).as_deref(), Some("localhost/t:1"));
+    assert_eq!((read.warm.map(u32::from), read.has_own_kernel()), (Some(20), true));
+    for wrong in ["image = '--privileged'", "engine = 'lxc'", "runtime = '-x'", "pull = 'always'"] {
+        assert!(oci(&format!("[box]\n{wrong}\n")).is_err(), "{wrong}");
+    }
 }

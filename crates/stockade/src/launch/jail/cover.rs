@@ -21,14 +21,15 @@ const MODULES_DEPTH_MAX: usize = 6;
 const FOLLOWED: [&str; 5] = ["config", "config.worktree", "hooks", "commondir", "info/attributes"];
 
 /// What is to be hidden and protected, as it is before the box starts.
-pub(super) struct Cover {
-    pub(super) present: Vec<Covered>,
+#[derive(Debug)]
+pub(in crate::launch) struct Cover {
+    pub(in crate::launch) present: Vec<Covered>,
     /// Protected paths that are not there.
-    pub(super) absent: Vec<PathBuf>,
+    pub(in crate::launch) absent: Vec<PathBuf>,
     /// Hidden paths that are not there.
     pub(super) absent_hidden: Vec<PathBuf>,
     /// What rules mean and the box does not keep.
-    pub(super) gaps: Gaps,
+    pub(in crate::launch) gaps: Gaps,
 }
 
 /// One path that is there and gets a mount of its own.
@@ -45,7 +46,7 @@ pub(in crate::launch) struct Covered {
 }
 
 /// Looks at every path; one that cannot be looked at could be anything, and ends the launch.
-pub(super) fn look(files: &Files) -> Result<Cover, Failure> {
+pub(in crate::launch) fn look(files: &Files) -> Result<Cover, Failure> {
     let git = git_paths(files);
     let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
     let protected = files.protect.iter().chain(&git).map(|path| (path, Guarantee::Protected));
@@ -93,7 +94,7 @@ fn unseen(path: &Path, error: &std::io::Error) -> Failure {
 
 impl Cover {
     /// Which files are covered, and how: the same for the same ones only.
-    pub(super) fn stamp(&self) -> Vec<u8> {
+    pub(in crate::launch) fn stamp(&self) -> Vec<u8> {
         let mut stamp = Vec::new();
         for Covered { path, guarantee, identity: (device, inode), .. } in &self.present {
             stamp.extend_from_slice(path.as_os_str().as_bytes());
@@ -126,6 +127,21 @@ impl Covered {
         self.identity == other.identity
     }
 
+    /// Where it is.
+    pub(in crate::launch) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What keeps it is about reads or about protection.
+    pub(in crate::launch) fn guarantee(&self) -> Guarantee {
+        self.guarantee
+    }
+
+    /// Whether it is a link, whose target no mount on it would keep.
+    pub(in crate::launch) fn is_link(&self) -> bool {
+        self.is_link
+    }
+
     /// Whether another file has taken the name: then the mount was gone for a while.
     fn was_replaced(&self) -> bool {
         // A rename takes the mount away first and the name a little later, and a program may have
@@ -138,7 +154,7 @@ impl Covered {
 }
 
 /// Lowers what a mount on a path cannot keep, before the run.
-pub(super) fn admit_weaknesses(enforcement: &mut [Enforced], present: &[Covered]) {
+pub(in crate::launch) fn admit_weaknesses(enforcement: &mut [Enforced], present: &[Covered]) {
     for one in present {
         let Some(weakness) = one.weakness else { continue };
         for line in enforcement.iter_mut().filter(|line| line.guarantee == one.guarantee) {

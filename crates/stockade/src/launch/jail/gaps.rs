@@ -8,7 +8,7 @@ use crate::guarantee::{Enforced, Guarantee, Kept};
 
 /// By guarantee, in words.
 #[derive(Debug, Default)]
-pub(super) struct Gaps {
+pub(in crate::launch) struct Gaps {
     unkept: BTreeMap<Guarantee, Vec<String>>,
     notes: BTreeMap<Guarantee, Vec<String>>,
     of_search: bool,
@@ -56,7 +56,7 @@ impl Gaps {
     }
 
     /// Lowers what is not kept, and says it beside what is said already.
-    pub(super) fn admit(&self, enforcement: &mut [Enforced]) {
+    pub(in crate::launch) fn admit(&self, enforcement: &mut [Enforced]) {
         for line in enforcement {
             let unkept = self.unkept.get(&line.guarantee);
             let notes = self.notes.get(&line.guarantee);

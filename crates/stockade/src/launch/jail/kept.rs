@@ -70,7 +70,7 @@ pub(super) fn incomplete(missing: &[Mechanism]) -> Failure {
 }
 
 /// Says what the cgroups keep, which only their making shows.
-pub(super) fn settle(
+pub(in crate::launch) fn settle(
     enforcement: &mut [Enforced],
     cgroup: Option<&Cgroup>,
     confinement: &Confinement,
@@ -89,7 +89,7 @@ pub(super) fn settle(
 }
 
 /// Holds what will be kept, as the launch has found it, against what is required.
-pub(super) fn require_kept(
+pub(in crate::launch) fn require_kept(
     enforcement: &[Enforced],
     confinement: &Confinement,
 ) -> Result<(), Failure> {

@@ -48,8 +48,10 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         .map_err(|error| unscratched(&error))?;
     let disk = granted.disk(scratch.path(), &confinement.limits)?;
     let landlock = granted.landlock(scratch.path())?;
-    let (program, cwd) =
-        (c_path(&cleared.program_path)?, c_path(cleared.folder.path().unwrap_or(scratch.path()))?);
+    let (program, cwd) = (
+        c_path(&cleared.opened()?.path)?,
+        c_path(cleared.folder.path().unwrap_or(scratch.path()))?,
+    );
     let mut jail = Jail::locks_only(&program, &cwd, landlock);
     jail.filter = Some(filter(confinement.network));
     let mut rlimits = rlimits(&confinement)?;
@@ -90,6 +92,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         covered: Vec::new(),
         since,
         dies_at_once,
+        eye: None,
     })
 }
 

@@ -20,7 +20,7 @@ pub(in crate::launch) struct Made {
 impl Made {
     /// Remembers what is there, if a pattern protects anything. Where not all of it was found, what
     /// is new cannot be told from what was there, and nothing is moved.
-    pub(super) fn after(files: &Files, cover: &Cover) -> Option<Self> {
+    pub(in crate::launch) fn after(files: &Files, cover: &Cover) -> Option<Self> {
         if cover.gaps.are_of_search() {
             return None;
         }

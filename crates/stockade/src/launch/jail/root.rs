@@ -15,7 +15,7 @@ use crate::inspect::Root;
 use crate::outcome::{Failure, chain};
 
 /// What a box shows of the system, to be read.
-pub(super) const SYSTEM: [&str; 12] = [
+pub(in crate::launch) const SYSTEM: [&str; 12] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -80,7 +80,7 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
 }
 
 /// The whole machine as the project would leave nothing outside.
-pub(super) fn not_whole_machine(files: &Files) -> Result<(), Failure> {
+pub(in crate::launch) fn not_whole_machine(files: &Files) -> Result<(), Failure> {
     if files.root == Path::new("/") {
         let message = "the whole machine cannot be the project of a box";
         return Err(files_failure("show the project", message).remedy("name a folder with --root"));
@@ -171,7 +171,7 @@ fn shown_as(path: &Path, shown: &[PathBuf]) -> Option<PathBuf> {
 
 /// Where a path of the policy leads. Links outside the project are the person's; inside it they
 /// may have been laid by an earlier call, and are not followed.
-pub(super) fn placed(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
+pub(in crate::launch) fn placed(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let mut place = PathBuf::from("/");
     for part in path.components() {
         let next = match part {

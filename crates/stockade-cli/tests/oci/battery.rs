@@ -1,0 +1,216 @@
+//! The same calls in both tiers: what a box gives, what it keeps from the program, what ends it.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{OWNER, Project, Tier, kept, marker, text};
+
+const BOTH: [Tier; 2] = [Tier::Container, Tier::Gvisor];
+
+fn projects() -> impl Iterator<Item = Project> {
+    BOTH.into_iter().filter_map(Project::new)
+}
+
+#[test]
+fn a_call_runs_and_its_status_is_its_own() {
+    for project in projects() {
+        project.write("data", "of the project\n");
+        let report = project.sh(&[], "cat data\necho complaint >&2\nexit 7\n");
+        assert_eq!(text(&report, "stdout"), "of the project\n", "{report}");
+        assert_eq!((&report["exit_code"], text(&report, "stderr")), (&7.into(), "complaint\n"));
+        assert_eq!(text(&report, "tier"), project.tier().name());
+        for guarantee in ["writes", "reads", "network", "processes", "privileges", "environment"] {
+            assert_eq!(kept(&report, guarantee), "full", "{guarantee} of {report}");
+        }
+        let kernel = if project.tier() == Tier::Gvisor { "full" } else { "none" };
+        assert_eq!(kept(&report, "kernel"), kernel);
+        project.nothing_is_left("none");
+    }
+}
+
+#[test]
+fn a_status_that_engines_use_for_themselves_is_the_programs_if_it_ran() {
+    for project in projects() {
+        for status in [125, 126, 127, 128] {
+            let report = project.sh(&[], &format!("exit {status}\n"));
+            assert_eq!(report["exit_code"], status, "{report}");
+            assert_eq!(report["failure"], serde_json::Value::Null);
+        }
+        let report = project.run(&["no-such-program"]);
+        assert_eq!(report["exit_code"], 127, "{report}");
+        assert_eq!(report["failure"]["step"], "find the program", "{report}");
+        project.nothing_is_left("none");
+    }
+}
+
+#[test]
+fn standard_input_reaches_the_program() {
+    for project in projects() {
+        use std::io::Write as _;
+        let mut args = project.run_args(&["--stdin"], &["cat"]);
+        args.retain(|word| word != "--json");
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut command = project.command(&args);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all("x".repeat(200_000).as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        // More than is kept of a stream went through; its two ends are kept.
+        let shown = String::from_utf8(output.stdout).unwrap().matches('x').count();
+        assert!(shown > 60_000, "{shown}");
+    }
+}
+
+#[test]
+fn its_user_is_not_root_and_its_environment_is_what_is_listed() {
+    for project in projects() {
+        let report = project.run(&["id", "-u"]);
+        let expected =
+            if rustix::process::geteuid().is_root() { OWNER.to_string() } else { String::new() };
+        assert!(text(&report, "stdout").trim() == expected || expected.is_empty(), "{report}");
+        let args = project.run_args(&["--env", "LISTED=yes"], &["env"]);
+        let mut command = project.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        command.env("A_SECRET", "of the supervisor");
+        let report = crate::support::report(command);
+        let stdout = text(&report, "stdout");
+        assert!(stdout.contains("LISTED=yes") && !stdout.contains("A_SECRET"), "{stdout}");
+        let known = ["LISTED", "PATH", "HOME", "TMPDIR", "HOSTNAME", "LANG", "LC_ALL", "TERM"];
+        let names = stdout.lines().filter_map(|line| line.split('=').next());
+        let unknown: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
+        assert_eq!(unknown, Vec::<&str>::new());
+    }
+}
+
+/// Each line is an attack that says so if it works.
+const ATTACKS: &str = "grep KEY .env >/dev/null && echo read hidden file\n\
+    cat secrets/key >/dev/null && echo read hidden folder\n\
+    echo x > .git/hooks/pre-commit && echo wrote protected\n\
+    mv .git/hooks .git/aside && echo moved protected\n\
+    mv .git aside && echo moved the folder above\n\
+    cat \"$1\" >/dev/null && echo read outside\n\
+    echo x > \"$1\"\n\
+    grep -v -E '^ *(lo|Inter-| face)' /proc/net/dev >/dev/null && echo has a network\n\
+    exit 0\n";
+
+fn laid_out(project: &Project) -> String {
+    project.write(".env", "KEY=hidden\n");
+    project.write("secrets/key", "hidden\n");
+    project.write(".git/hooks/sample", "#!/bin/sh\n");
+    project.write("attack.sh", ATTACKS);
+    let canary = project.beside("canary");
+    fs::write(&canary, "outside\n").unwrap();
+    project.policy("hide = [\".env\", \"secrets\"]");
+    canary.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_is_hidden_protected_and_outside_is_out_of_reach() {
+    for project in projects() {
+        let canary = laid_out(&project);
+        let report = project.run_with(&["--profile", "contained"], &["sh", "attack.sh", &canary]);
+        assert_eq!(text(&report, "stdout"), "", "{}: {report}", project.tier().name());
+        assert_eq!(report["exit_code"], 0);
+        assert_eq!(fs::read_to_string(&canary).unwrap(), "outside\n");
+        assert!(project.root().join(".git/hooks/sample").exists());
+        // The control half: without a box all of it works.
+        let mut bare = Command::new("sh");
+        bare.args(["attack.sh", &canary]).current_dir(project.root());
+        let bare = bare.output().unwrap();
+        let stdout = String::from_utf8(bare.stdout).unwrap();
+        for line in [
+            "read hidden file",
+            "read hidden folder",
+            "wrote protected",
+            "moved protected",
+            "moved the folder above",
+            "read outside",
+            "has a network",
+        ] {
+            assert!(stdout.contains(line), "{line}: {stdout}");
+        }
+        // In a box this wrote into its private /tmp at most.
+        assert_eq!(fs::read_to_string(&canary).unwrap(), "x\n");
+    }
+}
+
+#[test]
+fn the_project_can_be_written_where_the_policy_says_so() {
+    for project in projects() {
+        let report = project.sh(&[], "echo made > made\necho scratch > /tmp/x && cat /tmp/x\n");
+        assert_eq!(text(&report, "stdout"), "scratch\n", "{report}");
+        assert_eq!(fs::read_to_string(project.root().join("made")).unwrap(), "made\n");
+        project.policy("write = []");
+        let report = project.sh(&[], "echo again > made || echo refused\n");
+        assert_eq!(text(&report, "stdout"), "refused\n", "{report}");
+        assert_eq!(fs::read_to_string(project.root().join("made")).unwrap(), "made\n");
+    }
+}
+
+#[test]
+fn a_protected_path_that_is_made_ends_the_call_and_is_moved_away() {
+    for project in projects() {
+        let report = project.sh(&[], "echo x > .envrc\nsleep 60\n");
+        assert_eq!(kept(&report, "protected"), "detected", "{report}");
+        assert!(report["duration_ms"].as_f64().unwrap() < 30_000.0, "{report}");
+        assert!(!project.root().join(".envrc").exists());
+        project.nothing_is_left("none");
+    }
+}
+
+#[test]
+fn each_limit_ends_it_and_is_named() {
+    let bomb = "i=0\nwhile [ $i -lt 400 ]; do sleep 60 & i=$((i+1)); done\n";
+    // A shell gives up at the first fork that is refused; the one around it does not fork any more.
+    let fork = "sh bomb.sh\nwhile :; do :; done\n";
+    let memory = "head -c 600000000 /dev/zero > /dev/shm/big || head -c 600000000 /dev/zero > /tmp/big\n\
+                  echo not reached\n";
+    for project in projects() {
+        project.write("bomb.sh", bomb);
+        for (options, script, limit) in [
+            (["--memory", "100M"], memory, "memory"),
+            (["--processes", "20"], fork, "processes"),
+            (["--cpu", "1s"], "while :; do :; done\n", "cpu"),
+            (["--timeout", "3s"], "sleep 60\n", "wall"),
+        ] {
+            let report = project.sh(&options, script);
+            assert_eq!(report["limit"], limit, "{}: {report}", project.tier().name());
+            project.nothing_is_left("none");
+        }
+    }
+}
+
+#[test]
+fn output_is_bounded_and_a_timeout_leaves_nothing() {
+    for project in projects() {
+        let marker = marker();
+        let script = format!("yes | head -c 300000\nsleep {marker} & sleep {marker}\n");
+        let report = project.sh(&["--timeout", "4s"], &script);
+        assert_eq!(
+            (&report["timed_out"], &report["truncated"]),
+            (&true.into(), &true.into()),
+            "{report}"
+        );
+        project.nothing_is_left(&marker);
+    }
+}
+
+#[test]
+fn source_and_shell_lines_run_in_the_box() {
+    for project in projects() {
+        let (policy, journal) = (project.beside("policy.toml"), project.beside("journal"));
+        let own = ["--json", "--policy", policy.to_str().unwrap(), "--journal"];
+        let own = [own.as_slice(), &[journal.to_str().unwrap()]].concat();
+        let code = ["code", "--lang", "bash", "-e", "pwd; echo made > made; cat made"];
+        let report = crate::support::report(project.command(&[code.as_slice(), &own].concat()));
+        assert_eq!(text(&report, "stdout"), "/tmp\nmade\n", "{report}");
+        assert!(!project.root().join("made").exists());
+        let line = ["shell", "echo one | cat && echo two > made"];
+        let report = crate::support::report(project.command(&[line.as_slice(), &own].concat()));
+        assert_eq!(
+            (text(&report, "stdout"), &report["exit_code"]),
+            ("one\n", &0.into()),
+            "{report}"
+        );
+        assert_eq!(fs::read_to_string(project.root().join("made")).unwrap(), "two\n");
+    }
+}

@@ -1,0 +1,15 @@
+//! Calls in containers and on a kernel of their own, by the engines of this machine: what they are
+//! given, what ends them, and that nothing of them is left.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
+#![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
+#![expect(clippy::disallowed_methods, reason = "the tests start programs, and control halves")]
+
+mod battery;
+mod container;
+mod faults;
+mod gvisor;
+mod image;
+mod support;
+mod warm;

@@ -1,0 +1,186 @@
+//! Containers that are started once and used by many calls of one policy, one call at a time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use stockade_linux::{Running, Stdin};
+
+use super::args::Wanted;
+use super::eye::{self, Eye};
+use super::{Contained, Container, Engine, Laid, Within, labels, make, name, run};
+use crate::confine::Confinement;
+use crate::gate::Prepared;
+use crate::guarantee::Enforced;
+use crate::launch::shown;
+use crate::outcome::{Exit, Failure, Outcome};
+
+/// What holds a container open: longer than any supervisor lives.
+const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
+/// How long a container may take until it runs.
+const START_MAX: Duration = Duration::from_secs(60);
+const START_PAUSE: Duration = Duration::from_millis(25);
+
+/// Containers that wait for calls. Dropping it ends and removes them.
+///
+/// One is only ever used for calls under the same confinement, on the same hidden and protected
+/// files; after a limit, a process left over or its number of calls it is replaced.
+#[derive(Debug, Clone, Default)]
+pub struct Containers(Arc<Mutex<Vec<Warm>>>);
+
+/// A container that runs and waits.
+#[derive(Debug)]
+struct Warm {
+    // Ended first when dropped, so that the container has no client any more when it is removed.
+    client: Running,
+    container: Container,
+    laid: Laid,
+    /// What it was made for.
+    confinement: Confinement,
+    enforcement: Vec<Enforced>,
+    /// How many processes it has without a call.
+    idle: u32,
+    calls_left: u32,
+}
+
+/// A container lent to one call.
+#[derive(Debug)]
+pub(super) struct Lease {
+    warm: Warm,
+    home: Containers,
+}
+
+/// Starts the call in a container that waits, or in a new one.
+pub(super) fn start(
+    prepared: Prepared,
+    enforcement: Vec<Enforced>,
+    laid: Laid,
+    containers: &Containers,
+) -> Result<Contained, Failure> {
+    let confinement = comparable(&prepared.confinement);
+    let warm = match containers.take(&confinement, &laid) {
+        Some(warm) => warm,
+        None => Warm::make(&prepared, confinement, enforcement)?,
+    };
+    let (uid, gid) = laid.user;
+    let mut words = vec!["exec".into(), "--user".into(), format!("{uid}:{gid}").into()];
+    words.extend((!prepared.cleared.stdin.bytes().is_empty()).then(|| "--interactive".into()));
+    words.extend(["--env-file".into(), laid.variables(&prepared.confinement)?.into_os_string()]);
+    words.extend(["--workdir".into(), shown::folder(&prepared.cleared).into()]);
+    words.push(warm.container.name.clone().into());
+    words.extend(prepared.cleared.argv.words().iter().cloned());
+    let words = warm.container.engine.words(&words);
+    let enforcement = warm.enforcement.clone();
+    let lease = Lease { warm, home: containers.clone() };
+    run(prepared, enforcement, laid, &words, Within::Warm(Box::new(lease)))
+}
+
+/// A call may have less time than another, which changes nothing about the container.
+fn comparable(confinement: &Confinement) -> Confinement {
+    let mut confinement = confinement.clone();
+    confinement.limits.wall = Duration::ZERO;
+    confinement
+}
+
+impl Containers {
+    fn take(&self, confinement: &Confinement, laid: &Laid) -> Option<Warm> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = laid.cover.stamp();
+        let fits = |warm: &Warm| {
+            warm.confinement == *confinement
+                && warm.laid.cover.stamp() == stamp
+                && warm.laid.user == laid.user
+        };
+        let at = waiting.iter().position(fits)?;
+        Some(waiting.swap_remove(at))
+    }
+
+    fn give_back(&self, warm: Warm) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
+    }
+}
+
+impl Warm {
+    fn make(
+        prepared: &Prepared,
+        confinement: Confinement,
+        enforcement: Vec<Enforced>,
+    ) -> Result<Self, Failure> {
+        // A folder of its own, which lives as long as the container.
+        let laid = Laid::of(&confinement)?;
+        let name = name(&prepared.cleared.call);
+        let wanted = Wanted {
+            name: &name,
+            labels: labels(&prepared.cleared.call),
+            user: laid.user,
+            binds: &laid.binds,
+            variables: None,
+            pidfile: laid.pidfile(),
+            cwd: std::path::Path::new("/"),
+            reads_stdin: false,
+            argv: SLEEPER.map(Into::into).to_vec(),
+        };
+        let (container, enforcement) = make(&wanted, &confinement, enforcement, &laid.cover)?;
+        let words = container.engine.words(&["start", "--attach", &name]);
+        let mut client = container.engine.client().start(&words, Stdin::Empty, None)?;
+        await_start(&container, &mut client)?;
+        let idle = eye::processes(&laid.pidfile()).unwrap_or(1);
+        let calls_left = confinement.oci.warm.map_or(1, std::num::NonZeroU32::get);
+        Ok(Self { client, container, laid, confinement, enforcement, idle, calls_left })
+    }
+}
+
+/// Waits until the container runs, or says why it does not.
+fn await_start(container: &Container, client: &mut Running) -> Result<(), Failure> {
+    let started = Instant::now();
+    while started.elapsed() < START_MAX {
+        let seen = container.seen()?;
+        let state = seen.as_ref().and_then(|seen| seen.pointer("/State/Running"));
+        if state.and_then(serde_json::Value::as_bool) == Some(true) {
+            return Ok(());
+        }
+        if !matches!(client.try_ended(), Ok(None)) {
+            break;
+        }
+        std::thread::sleep(START_PAUSE);
+    }
+    Err(Failure::new("warm up a container", "it does not run: its image may have no program sleep")
+        .remedy("choose an image that has sleep, or box.warm = 0, which makes one for each call"))
+}
+
+impl Lease {
+    pub(super) fn engine(&self) -> Arc<Engine> {
+        self.warm.container.engine.clone()
+    }
+
+    pub(super) fn eye(&self, confinement: &Confinement) -> Eye {
+        Eye::new(self.warm.laid.pidfile(), confinement).on_running(self.warm.idle)
+    }
+
+    /// Gives the container back if nothing of the call is left in it, and ends it otherwise.
+    pub(super) fn end(mut self, mut outcome: Outcome) -> Result<Outcome, Failure> {
+        const OF_ENGINE: [i32; 3] = [125, 126, 127];
+        let name = self.warm.container.engine.name;
+        if outcome.limit.is_some() {
+            return Ok(outcome);
+        }
+        let client_lives = matches!(self.warm.client.try_ended(), Ok(None));
+        let Exit::Code(code) = outcome.exit else {
+            return Err(super::ended::died(outcome.exit, &outcome, name));
+        };
+        if !client_lives {
+            return Err(super::ended::died(outcome.exit, &outcome, name));
+        }
+        if OF_ENGINE.contains(&code) {
+            outcome.notes.push(format!(
+                "status {code} may be that of {}, which could not start the program in the image",
+                name.name()
+            ));
+        }
+        self.warm.calls_left = self.warm.calls_left.saturating_sub(1);
+        let is_clear = eye::comes_to_rest(&self.warm.laid.pidfile(), self.warm.idle);
+        if self.warm.calls_left > 0 && is_clear {
+            self.home.give_back(self.warm);
+        }
+        Ok(outcome)
+    }
+}
