@@ -5,6 +5,7 @@ mod agent;
 mod audit;
 mod image;
 mod manual;
+mod code;
 mod policy;
 
 use std::ffi::OsString;
@@ -14,13 +15,13 @@ use std::time::Duration;
 pub(crate) use agent::{Agent, Answered, Hook, HookOptions, Install, Scope, When};
 pub(crate) use audit::{Audit, AuditShow, AuditStats, AuditVerify, AuditWhat};
 use clap::{Parser, Subcommand, ValueEnum};
+pub(crate) use code::{Code, SourceText};
 pub(crate) use image::{Image, ImageImport, ImageWhat};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use policy::{
     Dialect, Init, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target,
     Trust,
 };
-use stockade::call::Language;
 use stockade::confine::{ImageName, Toolchain};
 use stockade::limits::{ByteCount, Processors, parse_duration};
 use stockade::policy::{Mode, Profile, Variable};
@@ -52,6 +53,9 @@ pub(crate) enum Command {
     Shell(Shell),
     /// Run source in an isolated interpreter, in a box with a scratch folder
     Code(Code),
+    /// Keep a session of `code` between calls
+    #[command(hide = true)]
+    SessionHost,
     /// Run calls given as JSON lines; reports come out as JSON lines, in order
     Call(Calls),
     /// Decide and explain, and run nothing (exit 0 allow, 3 ask, 126 deny)
@@ -199,28 +203,6 @@ pub(crate) struct Shell {
     /// The line: every command in it is judged, then bash runs it; with --only it is split once and run without a shell
     #[arg(value_name = "COMMAND LINE")]
     pub(crate) line: OsString,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Code {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    #[command(flatten)]
-    pub(crate) source: SourceText,
-}
-
-/// Source, and what it is written in.
-#[derive(Debug, clap::Args)]
-pub(crate) struct SourceText {
-    /// The language: `python`, `node`, `bash`, `sh`, `perl` or `ruby`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) lang: Language,
-    /// The source itself
-    #[arg(long, short = 'e', value_name = "SOURCE", conflicts_with = "file")]
-    pub(crate) eval: Option<OsString>,
-    /// A file with the source, or - for standard input
-    #[arg(value_name = "FILE", default_value = "-")]
-    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anstream::AutoStream;
@@ -24,12 +25,36 @@ const LINES_SHOWN_MAX: usize = 60;
 pub(crate) struct Terminal {
     /// The person's own policy file, to which a lasting yes is added.
     policy: Option<PathBuf>,
+    /// That of another process, where this one works for it and has none.
+    lent: Option<Mutex<Option<File>>>,
 }
 
 impl Terminal {
     /// The terminal, if there is one.
     pub(crate) fn find(policy: Option<PathBuf>) -> Option<Self> {
-        open().map(|_there| Self { policy })
+        open().map(|_there| Self { policy, lent: None })
+    }
+
+    /// The terminals that other processes will lend.
+    pub(crate) fn of_others(policy: Option<PathBuf>) -> Self {
+        Self { policy, lent: Some(Mutex::default()) }
+    }
+
+    /// Takes the terminal of another process, or takes leave of it.
+    pub(crate) fn borrow(&self, terminal: Option<File>) {
+        if let Some(lent) = &self.lent {
+            *lent.lock().unwrap_or_else(PoisonError::into_inner) = terminal;
+        }
+    }
+
+    fn open(&self) -> Option<File> {
+        match &self.lent {
+            None => open(),
+            Some(lent) => {
+                let lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
+                lent.as_ref().and_then(|terminal| terminal.try_clone().ok())
+            }
+        }
     }
 }
 
@@ -39,7 +64,7 @@ impl Approver for Terminal {
     }
 
     fn answer(&self, prompt: &Prompt, patience: Duration) -> Answer {
-        let Some(terminal) = open() else { return Answer::Nobody };
+        let Some(terminal) = self.open() else { return Answer::Nobody };
         let until = Instant::now().checked_add(patience);
         let mut asked = Asked { terminal: &terminal, until };
         match self.put(prompt, patience, &mut asked) {
@@ -54,7 +79,7 @@ impl Approver for Terminal {
 }
 
 /// The terminal, where this process may read from it: one in the background would be stopped.
-fn open() -> Option<File> {
+pub(crate) fn open() -> Option<File> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
     let foreground = tcgetpgrp(&terminal).ok()?;
     (foreground == rustix::process::getpgrp()).then_some(terminal)

@@ -6,23 +6,37 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use stockade::ToolCall;
+use stockade::call::Language;
 
 use crate::args::{Code, SourceText};
 use crate::run::perform;
-use crate::{Answer, setup};
+use crate::{Answer, session, setup};
 
 /// What source may hold: it is kept in memory, and so is the box's copy.
-const SOURCE_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const SOURCE_BYTES_MAX: u64 = 64 << 20;
 
 /// Runs source.
 pub(crate) fn code(code: &Code) -> Answer {
+    if let Some(name) = &code.session {
+        return session::code(code, name);
+    }
     let call = call(&code.source)?;
     perform(&setup::stockade(&code.common, &[])?, call, &code.common)
 }
 
 /// The call that was typed.
 pub(crate) fn call(typed: &SourceText) -> Result<ToolCall, Box<dyn std::error::Error>> {
-    let source = match &typed.eval {
+    Ok(ToolCall::code(language(typed)?, source(typed)?))
+}
+
+/// The language that was typed.
+pub(crate) fn language(typed: &SourceText) -> Result<Language, Box<dyn std::error::Error>> {
+    typed.lang.ok_or_else(|| "run source: name its language with --lang".into())
+}
+
+/// The source that was typed or named.
+pub(crate) fn source(typed: &SourceText) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    Ok(match &typed.eval {
         Some(source) => source.as_bytes().to_vec(),
         None if typed.file == Path::new("-") => read(std::io::stdin().lock(), "standard input")?,
         None => {
@@ -30,8 +44,7 @@ pub(crate) fn call(typed: &SourceText) -> Result<ToolCall, Box<dyn std::error::E
             let file = File::open(&typed.file).map_err(|error| format!("open {name}: {error}"))?;
             read(file, &name)?
         }
-    };
-    Ok(ToolCall::code(typed.lang, source))
+    })
 }
 
 fn read(source: impl Read, name: &str) -> Result<Vec<u8>, Box<dyn std::error::Error>> {

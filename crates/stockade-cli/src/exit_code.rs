@@ -43,7 +43,8 @@ impl Status {
         }
     }
 
-    fn code(self) -> u8 {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
             Self::Unexpected => 1,

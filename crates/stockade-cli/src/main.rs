@@ -24,6 +24,7 @@ mod policy_file;
 mod render;
 mod rules;
 mod run;
+mod session;
 mod setup;
 mod tools;
 mod trust;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run::run(&run),
         Command::Shell(shell) => run::shell(&shell),
         Command::Code(code) => code::code(&code),
+        Command::SessionHost => session::host(),
         Command::Call(calls) => call::calls(&calls),
         Command::Check(check) => check::check(&check),
         Command::Tools(tools) => tools::tools(&tools),

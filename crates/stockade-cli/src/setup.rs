@@ -80,7 +80,7 @@ impl Approver for Agreed {
 }
 
 /// The file of the person: the one that was named, or the usual one.
-fn own_policy(common: &Common) -> Option<PathBuf> {
+pub(crate) fn own_policy(common: &Common) -> Option<PathBuf> {
     let sources = &common.sources;
     sources.policy.clone().or_else(|| found(&sources.root).user)
 }
@@ -137,7 +137,8 @@ pub(crate) fn placed(call: ToolCall, common: &Common) -> ToolCall {
     }
 }
 
-fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
+/// The policy with what was typed.
+pub(crate) fn policy(common: &Common, only: &[String]) -> Result<Policy, SetupError> {
     overridden(sources(&common.sources).load()?, common, only)
 }
 

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use stockade::ToolCall;
 use stockade::call::file::BadInput;
-use stockade::call::{CallId, Code, Exec, FileCall, Foreign, Line, Tool, UnknownLanguage};
+use stockade::call::{
+    BadSessionName, CallId, Code, Exec, FileCall, Foreign, Line, Tool, UnknownLanguage,
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +46,7 @@ struct WireLine {
 struct WireCode {
     language: String,
     source: String,
+    session: Option<String>,
     /// Milliseconds.
     timeout: Option<u64>,
 }
@@ -65,7 +68,10 @@ pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
         "Code" | "code" | "run_code" => {
             let input: WireCode = input(wire.input)?;
             let language = input.language.parse().map_err(WireError::BadLanguage)?;
-            (Tool::Code(Code { language, source: input.source.into_bytes() }), input.timeout)
+            let session = input.session.map(|name| name.parse()).transpose();
+            let session = session.map_err(WireError::BadSession)?;
+            let source = input.source.into_bytes();
+            (Tool::Code(Code { language, source, session }), input.timeout)
         }
         _ => {
             let input =
@@ -100,6 +106,8 @@ pub(crate) enum WireError {
     BadLanguage(UnknownLanguage),
     #[error("the input does not fit the tool: {0}")]
     BadFileInput(BadInput),
+    #[error("the input does not fit the tool: {0}")]
+    BadSession(BadSessionName),
     #[error("the id is not 1 to 64 letters, digits, or -_.:")]
     BadId,
 }

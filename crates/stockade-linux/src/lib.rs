@@ -144,4 +144,4 @@ pub use seccomp::{Filter, Sockets, Tracing};
 #[cfg(feature = "sabotage")]
 pub use seccomp::{Lack, lack};
 pub use start::{Spec, StartError, Stdin, start, start_jailed, start_jailed_if};
-pub use yard::{Warmth, Yard};
+pub use yard::{MountWatch, Warmth, Yard};

@@ -151,6 +151,11 @@ impl Ready {
         self.pid.as_raw_nonzero().get()
     }
 
+    /// Whom the streams of its program have to belong to, if that is another than this user.
+    pub fn owner(&self) -> Option<(u32, u32)> {
+        self.owner
+    }
+
     /// How it came to be.
     pub fn origin(&self) -> Origin {
         self.origin

@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 
 pub(crate) use self::crew::Duty;
 use self::crew::{Crew, Work};
-use self::mounts::MountWatch;
+pub use self::mounts::MountWatch;
 use crate::cgroup::{Cgroup, CgroupLimits};
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, pack};

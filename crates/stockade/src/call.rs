@@ -5,6 +5,7 @@ mod code;
 pub mod file;
 mod id;
 mod nearest;
+mod session;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub use code::{Code, Language, UnknownLanguage};
 pub use file::FileCall;
 pub use id::CallId;
 pub use nearest::nearest;
+pub use session::{BadSessionName, SessionName};
 
 /// One call of one tool, as it came in. Only the gate can turn it into something that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl ToolCall {
 
     /// A call of source in some language.
     pub fn code(language: Language, source: impl Into<Vec<u8>>) -> Self {
-        Self::of(Tool::Code(Code { language, source: source.into() }))
+        Self::of(Tool::Code(Code { language, source: source.into(), session: None }))
     }
 
     /// A call that reads a file.
@@ -89,6 +91,24 @@ impl ToolCall {
     pub fn with_stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         if let Tool::Exec(exec) = &mut self.tool {
             exec.stdin = bytes.into();
+        }
+        self
+    }
+
+    /// The same call in a session; only `Code` has any.
+    ///
+    /// ```
+    /// use stockade::ToolCall;
+    /// use stockade::call::Language;
+    /// # fn main() -> Result<(), stockade::call::BadSessionName> {
+    /// let call = ToolCall::code(Language::Python, "x = 1").in_session("plots".parse()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_session(mut self, name: SessionName) -> Self {
+        if let Tool::Code(code) = &mut self.tool {
+            code.session = Some(name);
         }
         self
     }

@@ -18,7 +18,9 @@ mod remedy;
 mod scratch;
 mod shown;
 mod spec;
+mod subject;
 mod tree;
+mod warm;
 mod watch;
 
 pub use container::{Containers, engines, reap};
@@ -30,11 +32,12 @@ pub use jail::{Searched, search};
 pub use machine::{hide_supervisor, probe};
 pub use scratch::sweep;
 pub use stockade_linux::{Origin, Warmth, Yard};
+pub use warm::Interpreters;
 
-use crate::confine::Files;
+use crate::confine::{Confinement, Files};
 use crate::files::survey::Before;
 use crate::outcome::{Failure, Outcome};
-use crate::plan::{self, Plan, not_in_this_version};
+use crate::plan::{self, Plan, ProgramPlan, not_in_this_version};
 use crate::tier::Tier;
 
 /// Starts what was planned, in a box of the yard if it is one. A plan is all it takes, and all it
@@ -59,17 +62,35 @@ pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
 
 /// The same, in a container that waits if the policy keeps any.
 pub fn start_among(plan: Plan, yard: &Yard, containers: &Containers) -> Result<Running, Failure> {
-    let plan = match plan.kind() {
-        plan::Kind::Program(plan) => *plan,
+    start_kind(plan.kind(), |plan| start_program(plan, yard, containers))
+}
+
+/// Does what needs no program, and starts the program otherwise.
+fn start_kind(
+    kind: plan::Kind,
+    start: impl FnOnce(ProgramPlan) -> Result<Running, Failure>,
+) -> Result<Running, Failure> {
+    match kind {
+        plan::Kind::Program(plan) => start(*plan),
         plan::Kind::Files(plan) => {
-            return files::start(*plan).map(|outcome| Running(Kind::Done(Box::new(outcome))));
+            files::start(*plan).map(|outcome| Running(Kind::Done(Box::new(outcome))))
         }
-        plan::Kind::Inline(plan) => {
-            return Ok(Running(Kind::Done(Box::new(inline::start(*plan)))));
-        }
-    };
-    let Files { root, write, watched, .. } = &plan.confinement().files;
-    let before = Before::look(root, write, *watched);
+        plan::Kind::Inline(plan) => Ok(Running(Kind::Done(Box::new(inline::start(*plan))))),
+    }
+}
+
+/// How the folders are that a run may write.
+fn look_before(confinement: &Confinement) -> Option<Before> {
+    let Files { root, write, watched, .. } = &confinement.files;
+    Before::look(root, write, *watched)
+}
+
+fn start_program(
+    plan: ProgramPlan,
+    yard: &Yard,
+    containers: &Containers,
+) -> Result<Running, Failure> {
+    let before = look_before(plan.confinement());
     Ok(Running(match plan.tier() {
         Tier::Jail => Kind::Held(Box::new(jail::start(plan, yard)?), before),
         Tier::Process => Kind::Held(Box::new(process::start(plan)?), before),

@@ -31,6 +31,21 @@ pub struct Outcome {
     pub changes: Option<Changes>,
     /// What went wrong around the run without touching it.
     pub notes: Vec<String>,
+    /// The session that it ran in, if it ran in one.
+    pub session: Option<SessionUse>,
+}
+
+/// What a call has of the session that it ran in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionUse {
+    /// The session's name.
+    pub name: String,
+    /// Whether nothing of earlier calls was there: it is the first, or the session was lost.
+    pub new: bool,
+    /// How many calls it has had, this one included.
+    pub calls: u64,
+    /// Whether the next call will find what this one left.
+    pub alive: bool,
 }
 
 /// How a program ended.

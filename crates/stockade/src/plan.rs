@@ -134,6 +134,16 @@ impl ProgramPlan {
         &self.prepared.confinement
     }
 
+    /// What would run.
+    pub(crate) fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// How it would be done.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
     pub(crate) fn into_parts(self) -> (Prepared, Description, Option<Otherwise>) {
         (self.prepared, self.description, self.otherwise)
     }

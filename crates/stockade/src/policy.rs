@@ -76,6 +76,10 @@ pub struct Policy {
     pub limits: Limits,
     /// What a run of source may use besides, where that is less.
     pub code_limits: Limits,
+    /// How many interpreters of each language may wait for code.
+    pub code_warm: usize,
+    /// How long a session of the command line waits for its next call.
+    pub session_idle: Duration,
     /// The variables of the environment besides `PATH`, `HOME` and `TMPDIR`.
     pub environment: Vec<Variable>,
     /// Guarantees without which nothing runs, and how well each has to be kept.
@@ -190,6 +194,8 @@ impl Policy {
             tier: Tier::Jail,
             limits: Limits::EXEC,
             code_limits: Limits::CODE,
+            code_warm: 1,
+            session_idle: Duration::from_secs(30 * 60),
             environment: inherited.to_vec(),
             require: Require::default(),
             files: FilesPolicy::default(),

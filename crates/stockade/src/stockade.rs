@@ -12,7 +12,7 @@ use crate::hooks::{Event as HookEvent, Reply, Session};
 use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
-use crate::launch::{self, Containers, Warmth, Yard};
+use crate::launch::{self, Containers, Interpreters, Warmth, Yard};
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
@@ -32,6 +32,7 @@ pub struct Stockade {
     gate: Gate,
     yard: Yard,
     containers: Containers,
+    interpreters: Interpreters,
 }
 
 impl Stockade {
@@ -47,10 +48,11 @@ impl Stockade {
         if policy.tier == Tier::Container {
             launch::reap(&policy.oci).map_err(OpenError::Containers)?;
         }
+        let interpreters = Interpreters::new(policy.code_warm);
         let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
         let gate = Gate::new(Examiner::new(root, policy), journal);
         let gate = gate.with_hooks(|hooks| hooks.with_runner(runner));
-        Ok(Self { gate, yard, containers: Containers::default() })
+        Ok(Self { gate, yard, containers: Containers::default(), interpreters })
     }
 
     /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
@@ -129,10 +131,14 @@ impl Stockade {
     }
 
     /// The same, with as much made in advance as this says. Unless told, a template and one box
-    /// wait after the first call in a box, so that later ones are quicker.
+    /// wait after the first call in a box, and an interpreter after the first of its language, so
+    /// that later ones are quicker.
     #[must_use]
     pub fn with_warmth(mut self, warmth: Warmth) -> Self {
         self.yard = self.yard.with_warmth(warmth);
+        if warmth == Warmth::Cold {
+            self.interpreters = Interpreters::new(0);
+        }
         self
     }
 
@@ -206,6 +212,11 @@ impl Stockade {
         &self.yard
     }
 
+    /// Its interpreters: those that wait, and sessions.
+    pub fn interpreters(&self) -> &Interpreters {
+        &self.interpreters
+    }
+
     /// The real path of the project root.
     pub fn root(&self) -> &Path {
         self.gate.examiner().root().path()
@@ -220,7 +231,7 @@ impl Stockade {
         let entry = permit.entry();
         let call = permit.call().to_string();
         let result = Plan::new(permit, launch::probe())
-            .and_then(|plan| launch::start_among(plan, &self.yard, &self.containers))
+            .and_then(|plan| self.interpreters.start(plan, &self.yard, &self.containers))
             .and_then(launch::Running::wait);
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),

@@ -24,6 +24,7 @@ mod poorer;
 mod policy;
 mod rules;
 mod run;
+mod sessions;
 mod shell;
 mod signals;
 mod support;

@@ -7,16 +7,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The host's mounts, watched from when this was made.
 #[derive(Debug)]
-pub(super) struct MountWatch(File);
+pub struct MountWatch(File);
 
 impl MountWatch {
     /// Watches from now on.
-    pub(super) fn begin() -> io::Result<Self> {
+    pub fn begin() -> io::Result<Self> {
         Ok(Self(File::open("/proc/self/mountinfo")?))
     }
 
     /// Whether something was mounted or taken away; what cannot be told counts as a change.
-    pub(super) fn saw_change(&self) -> bool {
+    pub fn saw_change(&self) -> bool {
         const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut polled = [PollFd::new(&self.0, PollFlags::PRI)];
         let quiet = matches!(poll(&mut polled, Some(&NOW)), Ok(0));

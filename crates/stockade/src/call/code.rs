@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use super::SessionName;
+
 /// The arguments of `Code`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
@@ -9,6 +11,8 @@ pub struct Code {
     pub language: Language,
     /// The text, byte for byte as it came.
     pub source: Vec<u8>,
+    /// The session that it runs in, if it is to find what earlier calls left there.
+    pub session: Option<SessionName>,
 }
 
 /// The languages whose interpreters are known.

@@ -105,7 +105,7 @@ impl Examiner {
         Ok(Cleared {
             call: call.id.clone(),
             argv,
-            stdin: StandardInput::Sealed(code.source.clone()),
+            stdin: StandardInput::Sealed(code.clone()),
             program,
             folder: Folder::Scratch,
             tier: None,

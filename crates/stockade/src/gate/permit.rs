@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::file::FileWork;
-use crate::call::{Argv, CallId};
+use crate::call::{Argv, CallId, Code};
 use crate::confine::Confinement;
 use crate::inspect::Program;
 use crate::journal::EntryId;
@@ -164,7 +164,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    fn try_clone(&self) -> std::io::Result<Self> {
+    pub(crate) fn try_clone(&self) -> std::io::Result<Self> {
         let handle = self.handle.try_clone()?;
         let (script, path, found_at) =
             (self.script.clone(), self.path.clone(), self.found_at.clone());
@@ -194,7 +194,7 @@ impl Cleared {
         };
         let stdin = match &self.stdin {
             StandardInput::Piped(bytes) => StandardInput::Piped(bytes.clone()),
-            StandardInput::Sealed(bytes) => StandardInput::Sealed(bytes.clone()),
+            StandardInput::Sealed(code) => StandardInput::Sealed(code.clone()),
         };
         Ok(Self {
             call: self.call.clone(),
@@ -227,22 +227,24 @@ impl Cleared {
 pub(crate) enum StandardInput {
     /// These bytes, through a pipe; an end at once if there are none.
     Piped(Vec<u8>),
-    /// These bytes, in a memory file that nobody can change.
-    Sealed(Vec<u8>),
+    /// The source, in a memory file that nobody can change.
+    Sealed(Code),
 }
 
 impl StandardInput {
     /// The bytes, for a box that takes them through a pipe whatever they are.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Piped(bytes) | Self::Sealed(bytes) => bytes,
+            Self::Piped(bytes) => bytes,
+            Self::Sealed(code) => &code.source,
         }
     }
 
     /// The same, taken out.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Piped(bytes) | Self::Sealed(bytes) => bytes,
+            Self::Piped(bytes) => bytes,
+            Self::Sealed(code) => code.source,
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Code, Exec, FileCall, Foreign, Language, Line, Tool, ToolCall};
+use crate::call::{BadSessionName, Code, Exec, FileCall, Foreign, Language, Line, Tool, ToolCall};
 
 /// One form in which hooks may see a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub fn forms(call: &ToolCall) -> Result<Vec<Seen>, Unseen> {
             let mut input =
                 object([("language", json!(code.language.name())), ("source", json!(source))]);
             input.extend(timeout(call.wall));
+            let session = code.session.as_ref();
+            input.extend(session.map(|name| ("session".to_owned(), json!(name.as_str()))));
             let own = Seen { tool: "Code".into(), input };
             let script = object([("command", json!(source))]);
             let script =
@@ -104,7 +106,11 @@ pub fn rewritten(call: &ToolCall, input: &Map<String, Value>) -> Result<ToolCall
             let wire: WireCode = fit(input, "Code")?;
             let language = wire.language.parse::<Language>();
             let language = language.map_err(|error| Misfit::new("Code", &error.to_string()))?;
-            (Tool::Code(Code { language, source: wire.source.into_bytes() }), wire.timeout)
+            let session = wire.session.map(|name| name.parse()).transpose();
+            let session =
+                session.map_err(|error: BadSessionName| Misfit::new("Code", &error.to_string()))?;
+            let source = wire.source.into_bytes();
+            (Tool::Code(Code { language, source, session }), wire.timeout)
         }
         Tool::File(file) => {
             let parsed = FileCall::parse(file.name(), input).transpose();
@@ -147,6 +153,7 @@ struct WireLine {
 struct WireCode {
     language: String,
     source: String,
+    session: Option<String>,
     /// Milliseconds.
     timeout: Option<u64>,
 }

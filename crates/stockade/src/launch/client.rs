@@ -11,6 +11,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use stockade_linux::{Cgroup, Jail, Rlimits, Running, Spec, Stdin, start_jailed};
 
 use super::spec::not_started;
+use super::subject::Subject;
 use super::watch::{End, Watch};
 use crate::limits::{ByteCount, Limits};
 use crate::outcome::Failure;
@@ -68,7 +69,7 @@ impl Client {
         };
         let started = Instant::now();
         let running = self.start(args, Stdin::Empty, None)?;
-        let watched = Watch::new(running, &[], started, &limits).run(&[]);
+        let watched = Watch::new(Subject::from(running), &[], started, &limits).run(&[]);
         let code = match watched.end {
             End::Ended(ended) if watched.limit.is_none() => match ended.status {
                 stockade_linux::Status::Code(code) => Some(code),

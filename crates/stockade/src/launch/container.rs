@@ -31,6 +31,7 @@ use super::jail::{Cover, MadeSince, admit_weaknesses, look_at_covered, require_k
 use super::scratch::{Scratch, unscratched};
 use super::shown::{self, Bind, Nothing, TEMPORARY};
 use super::spec::environment;
+use super::subject::Subject;
 use crate::call::CallId;
 use crate::confine::{Confinement, EngineName};
 use crate::gate::Prepared;
@@ -164,7 +165,7 @@ fn run(
     let started = Instant::now();
     let running = engine.client().start(words, stdin, None)?;
     let held = Held {
-        running,
+        subject: Subject::from(running),
         scratch: Some(laid.scratch),
         started,
         stdin: bytes,

@@ -51,6 +51,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         enforcement: description.enforcement,
         changes,
         notes: Vec::new(),
+        session: None,
     })
 }
 

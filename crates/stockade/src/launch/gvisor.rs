@@ -20,6 +20,7 @@ use super::image;
 use super::jail::{MadeSince, admit_weaknesses, look_at_covered, require_kept, tasks_max};
 use super::scratch::{Scratch, unscratched};
 use super::shown::{self, Nothing};
+use super::subject::Subject;
 use crate::confine::{Confinement, Network};
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -79,7 +80,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
     let started = Instant::now();
     let running = found.client.start(&words, stdin, Some(cgroup))?;
     let held = Held {
-        running,
+        subject: Subject::from(running),
         scratch: None,
         started,
         stdin: bytes,

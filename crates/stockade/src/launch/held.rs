@@ -9,6 +9,7 @@ use super::container::Eye;
 use super::disk::Disk;
 use super::jail::{Covered, MadeSince, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
+use super::subject::Subject;
 use super::tree::is_out_of_memory;
 use super::watch::{End, Watch, Watched};
 use crate::confine::Confinement;
@@ -21,7 +22,7 @@ use crate::tier::process::cpu_seconds;
 /// A program and what belongs to its run.
 #[derive(Debug)]
 pub(super) struct Held {
-    pub(super) running: stockade_linux::Running,
+    pub(super) subject: Subject,
     /// The folder to remove afterwards; a box has its own, which goes with it.
     pub(super) scratch: Option<Scratch>,
     pub(super) started: Instant,
@@ -51,9 +52,9 @@ impl Held {
 
     /// The same, and whether it was us who ended it.
     pub(super) fn wait_told(self) -> (Outcome, bool) {
-        let Self { running, scratch, started, stdin, confinement, .. } = self;
+        let Self { subject, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
-        let watched = Watch::new(running, &stdin, started, &confinement.limits)
+        let watched = Watch::new(subject, &stdin, started, &confinement.limits)
             .with_disk(self.disk)
             .with_eye(self.eye)
             .run(&self.absent);
@@ -103,6 +104,7 @@ impl Held {
             .or_else(|| limit_by_cgroup(exit, watched.tree))
             .or_else(|| limit_of_kernel(self.tier, watched.tree));
         notes.extend(killed_in_part(limit, watched.tree));
+        notes.extend(watched.parting.notes);
         let was_killed = matches!(&watched.end, End::Ended(ended) if ended.cause == stockade_linux::Cause::Killed);
         let outcome = Outcome {
             exit,
@@ -114,6 +116,7 @@ impl Held {
             enforcement,
             changes: None,
             notes,
+            session: watched.parting.session,
         };
         (outcome, was_killed)
     }

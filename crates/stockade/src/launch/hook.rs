@@ -19,6 +19,7 @@ use super::held::Held;
 use super::machine::probe;
 use super::scratch::Scratch;
 use super::spec::{environment, not_started, rlimits, signal_scope};
+use super::subject::Subject;
 use crate::confine::{Confinement, Files, Network, Oci, Watched};
 use crate::hooks::{Ended, Fault, Ran, Runner};
 use crate::limits::{ByteCount, LimitHit, Limits};
@@ -113,7 +114,7 @@ impl HookRunner {
         let started = Instant::now();
         let running = stockade_linux::start(spec).map_err(not_started)?;
         Ok(Held {
-            running,
+            subject: Subject::from(running),
             scratch: Some(scratch),
             started,
             stdin,

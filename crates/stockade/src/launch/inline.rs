@@ -30,6 +30,7 @@ pub(super) fn start(plan: InlinePlan) -> Outcome {
         enforcement: description.enforcement,
         changes: None,
         notes: Vec::new(),
+        session: None,
     }
 }
 

@@ -4,6 +4,7 @@ mod broker;
 mod cover;
 mod forms;
 mod gaps;
+mod house;
 mod kept;
 mod locks;
 mod made;
@@ -29,6 +30,7 @@ pub(super) use self::cover::{
 };
 use self::forms::NotBoxed;
 pub(super) use self::forms::start;
+pub(super) use self::house::{House, Surroundings, house, surroundings};
 use self::kept::{credit, incomplete};
 pub(super) use self::kept::{lose_mechanisms, require_kept, settle};
 pub(super) use self::made::Made as MadeSince;
@@ -39,8 +41,9 @@ use super::absent::{self, Absent};
 use super::disk::Disk;
 use super::held::Held;
 use super::spec::{Added, environment, not_started, rlimits_of_each, spec};
-use crate::confine::Network;
-use crate::gate::Prepared;
+use super::subject::Subject;
+use crate::confine::{Confinement, Network};
+use crate::gate::{Cleared, Prepared};
 use crate::guarantee::{Enforced, Guarantee};
 use crate::limits::{ByteCount, Limits, Processors};
 use crate::outcome::Failure;
@@ -57,8 +60,12 @@ struct Made {
 }
 
 /// Does the steps that make the box, in their order.
-fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBoxed> {
-    let Prepared { cleared, confinement, .. } = prepared;
+fn make(
+    cleared: &Cleared,
+    confinement: &Confinement,
+    steps: &[Step],
+    yard: &Yard,
+) -> Result<Made, NotBoxed> {
     let (program, cwd) = (
         c_path(&cleared.opened()?.path)?,
         c_path(cleared.folder.path().unwrap_or(Path::new(TEMPORARY)))?,
@@ -87,41 +94,15 @@ fn make(prepared: &Prepared, steps: &[Step], yard: &Yard) -> Result<Made, NotBox
 }
 
 /// Runs the program in its box, if that is as it has to be.
-fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result<Held, Failure> {
+fn run(prepared: Prepared, enforcement: Vec<Enforced>, made: Made) -> Result<Held, Failure> {
     let Prepared { cleared, confinement, tier, .. } = prepared;
+    let enforcement = kept_by(&made, enforcement, &confinement)?;
     let Made { ready, cover, absent, disk, program, cwd } = made;
-    if let Some(seen) = ready.attested() {
-        if !seen.missing.is_empty() {
-            return Err(incomplete(&seen.missing));
-        }
-        if !seen.kept.contains(&Mechanism::Broker) {
-            broker::forget(&mut enforcement);
-        }
-        credit(&mut enforcement, seen);
-    }
-    settle(&mut enforcement, ready.cgroup(), &confinement);
-    admit_weaknesses(&mut enforcement, &cover.present);
-    cover.gaps.admit(&mut enforcement);
-    require_kept(&enforcement, &confinement)?;
-    let mut rlimits = rlimits_of_each(&confinement);
-    // The box's user namespace has a count of its own, so that this holds for the box alone.
-    rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
-    if ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory)) {
-        // The tree's memory is bounded, and some programs reserve far more than they use.
-        rlimits.address_space_bytes = None;
-    }
-    let added = Added {
-        env: environment(&confinement, OsStr::new(HOME), OsStr::new(TEMPORARY))?,
-        rlimits,
-        processes_max: confinement.limits.processes,
-        signal_scope: None,
-        scratch: PathBuf::from("/"),
-    };
-    let (spec, stdin) = spec(cleared, added)?;
+    let (spec, stdin) = spec(cleared, added(&ready, &confinement)?)?;
     let started = Instant::now();
     let running = ready.run(spec, &program, &cwd).map_err(not_started)?;
     Ok(Held {
-        running,
+        subject: Subject::from(running),
         scratch: None,
         started,
         stdin,
@@ -134,6 +115,46 @@ fn run(prepared: Prepared, mut enforcement: Vec<Enforced>, made: Made) -> Result
         confinement,
         dies_at_once: true,
         eye: None,
+    })
+}
+
+/// What the box keeps, as seen from outside, if that is all that is required.
+fn kept_by(
+    made: &Made,
+    mut enforcement: Vec<Enforced>,
+    confinement: &Confinement,
+) -> Result<Vec<Enforced>, Failure> {
+    if let Some(seen) = made.ready.attested() {
+        if !seen.missing.is_empty() {
+            return Err(incomplete(&seen.missing));
+        }
+        if !seen.kept.contains(&Mechanism::Broker) {
+            broker::forget(&mut enforcement);
+        }
+        credit(&mut enforcement, seen);
+    }
+    settle(&mut enforcement, made.ready.cgroup(), confinement);
+    admit_weaknesses(&mut enforcement, &made.cover.present);
+    made.cover.gaps.admit(&mut enforcement);
+    require_kept(&enforcement, confinement)?;
+    Ok(enforcement)
+}
+
+/// What a box adds to a program.
+fn added(ready: &Ready, confinement: &Confinement) -> Result<Added, Failure> {
+    let mut rlimits = rlimits_of_each(confinement);
+    // The box's user namespace has a count of its own, so that this holds for the box alone.
+    rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
+    if ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory)) {
+        // The tree's memory is bounded, and some programs reserve far more than they use.
+        rlimits.address_space_bytes = None;
+    }
+    Ok(Added {
+        env: environment(confinement, OsStr::new(HOME), OsStr::new(TEMPORARY))?,
+        rlimits,
+        processes_max: confinement.limits.processes,
+        signal_scope: None,
+        scratch: PathBuf::from("/"),
     })
 }
 

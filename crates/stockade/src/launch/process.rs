@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::held::Held;
 use super::scratch::{Scratch, unscratched};
 use super::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
+use super::subject::Subject;
 use crate::gate::Prepared;
 use crate::outcome::Failure;
 use crate::plan::ProgramPlan;
@@ -29,7 +30,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
     let started = Instant::now();
     let running = stockade_linux::start(spec).map_err(not_started)?;
     Ok(Held {
-        running,
+        subject: Subject::from(running),
         scratch: Some(scratch),
         started,
         stdin,

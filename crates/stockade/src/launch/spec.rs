@@ -34,7 +34,7 @@ pub(super) fn spec(mut cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>)
     let (stdin, piped) = match cleared.stdin {
         StandardInput::Piped(bytes) if bytes.is_empty() => (Stdin::Empty, bytes),
         StandardInput::Piped(bytes) => (Stdin::Piped, bytes),
-        StandardInput::Sealed(bytes) => (Stdin::Given(sealed(&bytes)?), Vec::new()),
+        StandardInput::Sealed(code) => (Stdin::Given(sealed(&code.source)?), Vec::new()),
     };
     let cwd = match cleared.folder {
         Folder::Opened { handle, .. } => handle,
@@ -55,7 +55,7 @@ pub(super) fn spec(mut cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>)
 }
 
 /// A memory file with these bytes, which nobody can change from here on.
-fn sealed(bytes: &[u8]) -> Result<OwnedFd, Failure> {
+pub(super) fn sealed(bytes: &[u8]) -> Result<OwnedFd, Failure> {
     let fail = |error: std::io::Error| Failure::new("hand over the source", error.to_string());
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create("source", flags).map_err(|errno| fail(errno.into()))?;

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use stockade_linux::{Cgroup, CgroupUsage, Controller, Running};
+use stockade_linux::CgroupUsage;
 
+use super::subject::Subject;
 use crate::limits::{ByteCount, LimitHit, Limits};
 use crate::tier::process::cpu_seconds;
 
@@ -24,9 +25,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn new(running: &Running, limits: &Limits) -> Self {
-        let is_bounded =
-            running.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory));
+    pub(super) fn new(subject: &Subject, limits: &Limits) -> Self {
+        let is_bounded = subject.is_memory_bounded();
         let cpu = limits.cpu.map(|cpu| Duration::from_secs(cpu_seconds(cpu)));
         Self {
             memory_bytes_max: limits.memory.map(ByteCount::get).filter(|_| !is_bounded),
@@ -47,22 +47,22 @@ impl Tree {
     }
 
     /// The limit that the tree is above. Asked more often than it is worth, it says nothing.
-    pub(super) fn exceeded(&mut self, running: &Running) -> Option<LimitHit> {
+    pub(super) fn exceeded(&mut self, subject: &Subject) -> Option<LimitHit> {
         if self.looked.elapsed() < PAUSE {
             return None;
         }
         self.looked = Instant::now();
         // With version 1 the kernel kills one process, and the others would go on without it.
-        if running.cgroup().map(Cgroup::usage).is_some_and(is_out_of_memory) {
+        if subject.usage().is_some_and(is_out_of_memory) {
             return Some(LimitHit::Memory);
         }
-        let counted = running.cgroup().and_then(Cgroup::cpu);
+        let counted = subject.counted_cpu();
         let cpu_is_sampled = self.cpu_max.is_some() && counted.is_none();
-        let sample = (self.memory_bytes_max.is_some() || cpu_is_sampled).then(|| running.sample());
+        let sample = (self.memory_bytes_max.is_some() || cpu_is_sampled).then(|| subject.sample());
         let memory = sample.map_or(0, |sample| sample.resident_bytes);
         // The quick figure counts shared pages for each that shares them: it can only acquit.
         if self.memory_bytes_max.is_some_and(|most| memory > most) {
-            let memory = running.memory_bytes();
+            let memory = subject.memory_bytes();
             self.peak_bytes = self.peak_bytes.max(memory);
             if self.memory_bytes_max.is_some_and(|most| memory > most) {
                 return Some(LimitHit::Memory);

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use stockade_linux::{Cause, Cgroup, CgroupUsage, Ended, Mechanism, Running};
+use stockade_linux::{Cause, CgroupUsage, Ended, Mechanism};
 
 use super::absent::Absent;
 use super::container::Eye;
 use super::disk::Disk;
+use super::subject::{Parting, Subject};
 use super::tree::Tree;
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
@@ -27,7 +28,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// A run under watch.
 pub(super) struct Watch<'a> {
-    running: Running,
+    subject: Subject,
     input: Input<'a>,
     stdout: Stream,
     stderr: Stream,
@@ -61,6 +62,8 @@ pub(super) struct Watched {
     pub(super) sampled_bytes: u64,
     /// The eyes on a container, with what they saw.
     pub(super) eye: Option<Eye>,
+    /// What an interpreter leaves to be said.
+    pub(super) parting: Parting,
 }
 
 /// How a watch ended.
@@ -83,17 +86,17 @@ struct Stream {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(
-        mut running: Running,
+        mut subject: Subject,
         stdin: &'a [u8],
         started: Instant,
         limits: &Limits,
     ) -> Self {
         let stream = || Stream { capture: Capture::new(limits.output.as_len()), open: true };
-        let tree = Tree::new(&running, limits);
-        let is_looked_at = running.attested().is_some() || tree.is_watched();
+        let tree = Tree::new(&subject, limits);
+        let is_looked_at = subject.is_attested() || tree.is_watched();
         Self {
-            input: Input { pipe: running.take_stdin(), rest: stdin },
-            running,
+            input: Input { pipe: subject.take_stdin(), rest: stdin },
+            subject,
             stdout: stream(),
             stderr: stream(),
             started,
@@ -131,7 +134,7 @@ impl<'a> Watch<'a> {
 
     pub(super) fn run(mut self, absent: &[Absent]) -> Watched {
         let end = loop {
-            match self.running.try_ended() {
+            match self.subject.try_ended() {
                 Ok(Some(ended)) => break End::Ended(ended),
                 Ok(None) => {}
                 Err(_keeper_lost) => break End::Lost,
@@ -154,7 +157,7 @@ impl<'a> Watch<'a> {
                 Cause::ProcessLimit => Some(LimitHit::Processes),
             };
         }
-        let tree = self.running.cgroup().map(Cgroup::usage);
+        let tree = self.subject.usage();
         Watched {
             lost: self.lost,
             tree,
@@ -165,6 +168,7 @@ impl<'a> Watch<'a> {
             stdout: self.stdout.capture.finish(),
             stderr: self.stderr.capture.finish(),
             wall,
+            parting: self.subject.part(),
         }
     }
 
@@ -178,9 +182,9 @@ impl<'a> Watch<'a> {
         let rest = until.map(|until| until.saturating_duration_since(now));
         let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
         let watched = [
-            Some((self.running.control(), PollFlags::IN)),
-            self.stdout.open.then(|| (self.running.stdout(), PollFlags::IN)),
-            self.stderr.open.then(|| (self.running.stderr(), PollFlags::IN)),
+            Some((self.subject.control(), PollFlags::IN)),
+            self.stdout.open.then(|| (self.subject.stdout(), PollFlags::IN)),
+            self.stderr.open.then(|| (self.subject.stderr(), PollFlags::IN)),
             self.input.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::OUT)),
         ];
         let mut polled: Vec<PollFd<'_>> = watched
@@ -202,10 +206,10 @@ impl<'a> Watch<'a> {
 
     fn transfer(&mut self, ready: Ready) {
         if ready.stdout {
-            self.stdout.read(self.running.stdout(), &mut self.buffer);
+            self.stdout.read(self.subject.stdout(), &mut self.buffer);
         }
         if ready.stderr {
-            self.stderr.read(self.running.stderr(), &mut self.buffer);
+            self.stderr.read(self.subject.stderr(), &mut self.buffer);
         }
         if ready.stdin {
             self.input.write();
@@ -220,13 +224,17 @@ impl<'a> Watch<'a> {
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if flooded || late {
             self.limit = Some(if flooded { LimitHit::Output } else { LimitHit::Wall });
-            self.end();
+            let grace = if flooded { None } else { self.subject.interrupt() };
+            match grace {
+                Some(grace) => self.deadline = Instant::now().checked_add(grace),
+                None => self.end(),
+            }
         }
     }
 
     fn end(&mut self) {
         self.killed = Some(Instant::now());
-        if self.running.kill().is_err() {
+        if self.subject.kill().is_err() {
             // The keeper is gone; the next look at it says so.
             self.deadline = None;
         }
@@ -239,20 +247,20 @@ impl<'a> Watch<'a> {
         if self.killed.is_some() || self.next_look.is_none_or(|next| now < next) {
             return;
         }
-        // A box that was made from a template has no keeper; its first process takes in orphans.
-        let first = self.running.keeper_pid().or_else(|| u32::try_from(self.running.pid()).ok());
-        let full = self.disk.as_mut().and_then(|disk| disk.look(first.unwrap_or_default()));
+        let adopter = self.subject.adopter().unwrap_or_default();
+        let full = self.disk.as_mut().and_then(|disk| disk.look(adopter));
         let seen = self.eye.as_mut().and_then(Eye::look);
         let is_unlocked = self.eye.as_ref().is_some_and(|eye| !eye.lost().is_empty());
-        self.limit = full.or(seen).or_else(|| self.tree.exceeded(&self.running));
+        let exceeded = full.or(seen).or_else(|| self.tree.exceeded(&self.subject));
+        self.limit = exceeded.or(self.limit);
         let is_surveyed = self.disk.as_ref().is_some_and(Disk::is_being_surveyed);
         // The counts of a container go with it.
         let is_urgent = is_surveyed || self.eye.is_some();
         self.next_look = now.checked_add(if is_urgent { SURVEY_PAUSE } else { LOOK_PAUSE });
         // Mounts that cannot be looked at now are looked at the next time.
-        let lost = self.running.lost().unwrap_or_default();
+        let lost = self.subject.lost().unwrap_or_default();
         let is_lost = is_unlocked || !lost.is_empty();
-        if self.limit.is_some() || is_lost || absent.iter().any(Absent::has_appeared) {
+        if exceeded.is_some() || is_lost || absent.iter().any(Absent::has_appeared) {
             self.lost = lost;
             self.end();
         }
@@ -263,7 +271,7 @@ impl<'a> Watch<'a> {
         let until = Instant::now().checked_add(DRAIN_MAX);
         let in_time = || until.is_some_and(|until| Instant::now() < until);
         for (stream, fd) in
-            [(&mut self.stdout, self.running.stdout()), (&mut self.stderr, self.running.stderr())]
+            [(&mut self.stdout, self.subject.stdout()), (&mut self.stderr, self.subject.stderr())]
         {
             while stream.open && in_time() && stream.read(fd, &mut self.buffer) {}
         }

@@ -111,6 +111,8 @@ pub(super) struct LimitsTable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CodeTable {
+    pub(super) warm: Option<Spanned<u32>>,
+    pub(super) session_idle: Text,
     #[serde(default)]
     pub(super) limits: LimitsTable,
 }

@@ -187,6 +187,7 @@ impl Source {
         self.apply_oci(&file.boxed, policy)?;
         policy.limits = self.limits(&file.limits, &policy.limits)?;
         policy.code_limits = self.limits(&file.code.limits, &policy.code_limits)?;
+        self.apply_waiting(&file.code, policy)?;
         let window = match &file.journal.window {
             Some(text) => Some(self.duration(text)?),
             None => None,
@@ -207,7 +208,7 @@ impl Source {
         self.value(text, |text| Mode::from_str(text).map_err(|error| error.to_string()))
     }
 
-    fn duration(&self, text: &Spanned<String>) -> Result<Duration, LoadError> {
+    pub(super) fn duration(&self, text: &Spanned<String>) -> Result<Duration, LoadError> {
         self.value(text, |text| parse_duration(text).map_err(|error| error.to_string()))
     }
 
@@ -324,6 +325,10 @@ impl Source {
         policy.limits = policy.limits.strictest(&asked);
         let asked = self.limits(&file.code.limits, &policy.code_limits)?;
         policy.code_limits = policy.code_limits.strictest(&asked);
+        let before = (policy.code_warm, policy.session_idle);
+        self.apply_waiting(&file.code, policy)?;
+        policy.code_warm = policy.code_warm.min(before.0);
+        policy.session_idle = policy.session_idle.min(before.1);
         let (allowing, refusing) = self
             .rules(&file.rules)?
             .into_iter()

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use toml::Spanned;
 
-use super::file::{LimitsTable, PolicyFile, Text};
+use super::file::{CodeTable, LimitsTable, PolicyFile, Text};
 use super::{LoadError, Policy, Require, Variable};
 use crate::guarantee::{Guarantee, Kept};
 use crate::journal::Durability;
@@ -126,6 +126,22 @@ impl Source {
             Some(text) if text.get_ref() == "none" => Ok(None),
             Some(text) => self.value(text, parse).map(Some),
         }
+    }
+
+    /// How many interpreters wait, and how long sessions do.
+    pub(super) fn apply_waiting(
+        &self,
+        table: &CodeTable,
+        policy: &mut Policy,
+    ) -> Result<(), LoadError> {
+        const MOST: u32 = 16;
+        let warm = table.warm.as_ref().map(|warm| (*warm.get_ref()).min(MOST));
+        let warm = warm.and_then(|warm| usize::try_from(warm).ok());
+        policy.code_warm = warm.unwrap_or(policy.code_warm);
+        if let Some(text) = &table.session_idle {
+            policy.session_idle = self.duration(text)?;
+        }
+        Ok(())
     }
 
     pub(super) fn durability(

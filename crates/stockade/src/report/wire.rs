@@ -14,7 +14,7 @@ use crate::gate::Rewritten;
 use crate::guarantee::Enforced;
 use crate::hooks::Spoken;
 use crate::limits::LimitHit;
-use crate::outcome::{Exit, Failure, Usage};
+use crate::outcome::{Exit, Failure, SessionUse, Usage};
 use crate::output::Captured;
 use crate::policy::{By, Decision};
 
@@ -63,6 +63,8 @@ struct Wire<'a> {
     changes: Option<&'a [Change]>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a SessionUse>,
     #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
     context: &'a [Spoken],
     #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
@@ -168,6 +170,7 @@ impl Serialize for Report {
                 .and_then(|outcome| outcome.changes.as_ref())
                 .map(|changes| changes.files.as_slice()),
             notes: outcome.map_or(&[], |outcome| &outcome.notes),
+            session: outcome.and_then(|outcome| outcome.session.as_ref()),
             context: &self.said.context,
             messages: &self.said.messages,
             stop: self.said.stop.as_ref(),

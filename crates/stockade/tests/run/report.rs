@@ -197,7 +197,7 @@ fn a_tier_that_is_not_there_is_a_failure_and_no_weaker_tier() {
     use stockade::tier::Tier;
     let project = Project::new();
     project.script("mark.sh", "touch spawned\n");
-    for tier in [Tier::Inline, Tier::Container, Tier::Gvisor, Tier::Microvm, Tier::Cluster] {
+    for tier in [Tier::Inline, Tier::Microvm, Tier::Cluster] {
         let report =
             project.run_with(policy(|policy| policy.tier = tier), exec(&["sh", "mark.sh"]));
         failed_without_running(&report);

@@ -14,10 +14,11 @@ use crate::tier::Description;
 /// Makes the box, or what was planned for a machine that refuses it, and runs the program there.
 pub(in crate::launch) fn start(plan: ProgramPlan, yard: &Yard) -> Result<Held, Failure> {
     let (prepared, Description { steps, enforcement }, otherwise) = plan.into_parts();
-    let NotBoxed { failure, refused } = match make(&prepared, &steps, yard) {
-        Ok(made) => return run(prepared, enforcement, made),
-        Err(not_boxed) => not_boxed,
-    };
+    let NotBoxed { failure, refused } =
+        match make(&prepared.cleared, &prepared.confinement, &steps, yard) {
+            Ok(made) => return run(prepared, enforcement, made),
+            Err(not_boxed) => not_boxed,
+        };
     match (refused, otherwise) {
         (Some(refused), Some(Ok(description))) => {
             locks::start(prepared, description).map_err(|failure| neither(refused, &failure))
@@ -34,6 +35,11 @@ pub(super) struct NotBoxed {
 }
 
 impl NotBoxed {
+    /// Why.
+    pub(super) fn into_failure(self) -> Failure {
+        self.failure
+    }
+
     /// What failed in making it.
     pub(super) fn at(error: StartError) -> Self {
         let refused = is_refusal(error).then_some(error);

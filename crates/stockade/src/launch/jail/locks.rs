@@ -21,6 +21,7 @@ use crate::launch::disk::Disk;
 use crate::launch::held::Held;
 use crate::launch::scratch::{Scratch, unscratched};
 use crate::launch::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
+use crate::launch::subject::Subject;
 use crate::limits::Limits;
 use crate::outcome::Failure;
 use crate::tier::Description;
@@ -80,7 +81,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         credit(&mut enforcement, seen);
     }
     Ok(Held {
-        running,
+        subject: Subject::from(running),
         scratch: Some(scratch),
         started,
         stdin,

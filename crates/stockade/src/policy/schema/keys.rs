@@ -112,6 +112,8 @@ const KEYS: &[Key] = &[
     row("limits.output", SIZE, "How much is kept of each output stream."),
     row("limits.flood", SIZE, "How much output ends the run."),
     row("code", Form::Plain, "Source for interpreters."),
+    number("code.warm", 0, "How many interpreters of each language may wait, at most 16."),
+    row("code.session_idle", TIME, "How long a session of the command line waits for a call."),
     row("code.limits", Form::Plain, "Limits of code; a run has the stricter of both tables."),
     row("journal", Form::Plain, "When the journal reaches the disk."),
     row("journal.durability", Form::OneOf(|| names(&["each", "batched"])), "Each entry, or many."),

@@ -1,0 +1,119 @@
+//! Sessions of `stockade code`: a process in the background keeps the box, and every call is handed
+//! to it, to be judged, journalled and run there.
+//!
+//! The call that finds no such process starts it. It has the policy of that call, and tells others.
+
+mod host;
+mod letter;
+mod place;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+use stockade::call::SessionName;
+use stockade::inspect::Root;
+
+pub(crate) use self::host::host;
+use self::letter::{Letter, Reply};
+use self::place::Place;
+use crate::args::{Code, Common};
+use crate::code::{language, source};
+use crate::exit_code::Status;
+use crate::{Answer, ask, render, setup};
+
+/// Runs source in a session, or ends the session.
+pub(crate) fn code(code: &Code, name: &SessionName) -> Answer {
+    let common = &code.common;
+    let place = Place::of(&root(common)?, name)?;
+    let (language, source) = if code.end {
+        (String::new(), Vec::new())
+    } else {
+        (language(&code.source)?.name().to_owned(), source(&code.source)?)
+    };
+    let letter = Letter {
+        session: name.to_string(),
+        policy: fingerprint(common)?,
+        language,
+        wall_millis: common.timeout.and_then(|wall| u64::try_from(wall.as_millis()).ok()),
+        json: common.json,
+        quiet: common.quiet,
+        end: code.end,
+    };
+    let lock = place.lock()?;
+    let line = match place.find()? {
+        Some(line) => line,
+        None if code.end => return Err(format!("end the session {name}: there is none").into()),
+        None => begin(&place)?,
+    };
+    drop(lock);
+    let terminal = if common.no_ask { None } else { ask::open() };
+    letter.send(&line, &source, terminal.as_ref())?;
+    answer(line, name)
+}
+
+/// What became of the call; the output was written by the host, to our own streams.
+fn answer(mut line: UnixStream, name: &SessionName) -> Answer {
+    let mut text = String::new();
+    let read = line.read_to_string(&mut text);
+    let reply = read.ok().and_then(|_| Reply::parse(&text));
+    match reply {
+        Some(Reply::Done(status)) => Ok(Status::Program(status)),
+        Some(Reply::Error(why)) => Err(why.into()),
+        None => {
+            render::complain(&format!(
+                "the session {name} was lost: the process that kept it has ended; the next call \
+                 gets a fresh one"
+            ));
+            Ok(Status::Failed)
+        }
+    }
+}
+
+/// Starts the process that keeps a session. It takes the calls of a socket that is there before it,
+/// so that nobody has to wait for it.
+fn begin(place: &Place) -> Result<UnixStream, Box<dyn std::error::Error>> {
+    let listener = place.bind()?;
+    let line = place.connect()?;
+    let program =
+        std::env::current_exe().map_err(|error| format!("find our own program: {error}"))?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is this program again, with what the person typed"
+    )]
+    let mut command = Command::new(program);
+    // What was typed holds source, which shall not show in the list of processes.
+    let typed = letter::typed(std::env::args_os().skip(1))?;
+    command.arg("session-host").stdin(Stdio::from(OwnedFd::from(listener)));
+    command.stdout(Stdio::from(typed)).stderr(Stdio::null());
+    command
+        .spawn()
+        .map_err(|error| format!("start the process that keeps the session: {error}"))?;
+    Ok(line)
+}
+
+/// The real path of the project.
+fn root(common: &Common) -> Result<std::path::PathBuf, Box<dyn std::error::Error>> {
+    Ok(Root::open(&common.sources.root)?.path().to_owned())
+}
+
+/// Equal for calls that would be judged and boxed alike, but for their deadline and what is shown of
+/// their output.
+fn fingerprint(common: &Common) -> Result<u64, Box<dyn std::error::Error>> {
+    let mut policy = setup::policy(common, &[])?;
+    let rules = std::mem::take(&mut policy.rules);
+    policy.limits.wall = std::time::Duration::ZERO;
+    policy.code_limits.wall = std::time::Duration::ZERO;
+    let journal = std::path::absolute(setup::journal(common.journal.as_deref())?)?;
+    let mut hasher = DefaultHasher::new();
+    format!("{policy:?} {:?} {journal:?} {:?}", rules.all(), root(common)?).hash(&mut hasher);
+    Ok(hasher.finish())
+}
+
+/// Whether the other end belongs to this user.
+fn is_ours(line: &UnixStream) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(line.as_fd());
+    peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}

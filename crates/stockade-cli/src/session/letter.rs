@@ -1,0 +1,138 @@
+//! A call on its way to the process that keeps the session: a line of JSON, with the source, both
+//! streams of the caller and its terminal as descriptors.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut, Read, Seek, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::net::UnixStream;
+
+use rustix::cmsg_space;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+
+/// A letter is shorter.
+const BYTES_MAX: usize = 4096;
+/// The source, both streams, and perhaps the terminal.
+const DESCRIPTORS_MAX: usize = 4;
+
+type Failed = Box<dyn std::error::Error>;
+
+/// What is asked for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Letter {
+    pub(crate) session: String,
+    /// The caller's policy, which must be that of the session.
+    pub(crate) policy: u64,
+    pub(crate) language: String,
+    pub(crate) wall_millis: Option<u64>,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+    pub(crate) end: bool,
+}
+
+/// What comes with it.
+#[derive(Debug)]
+pub(crate) struct Enclosed {
+    pub(crate) source: Vec<u8>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) terminal: Option<File>,
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    /// It was done, and this is how to exit.
+    Done(u8),
+    /// It was not.
+    Error(String),
+}
+
+/// What was typed, in a memory file.
+pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Result<OwnedFd, Failed> {
+    let mut file = File::from(memfd_create("typed", MemfdFlags::CLOEXEC)?);
+    for word in words {
+        file.write_all(word.as_bytes())?;
+        file.write_all(&[0])?;
+    }
+    file.rewind()?;
+    Ok(OwnedFd::from(file))
+}
+
+/// What was typed, from that file.
+pub(crate) fn read_typed(file: OwnedFd) -> std::io::Result<Vec<OsString>> {
+    let mut bytes = Vec::new();
+    File::from(file).read_to_end(&mut bytes)?;
+    let words = bytes.strip_suffix(&[0]).unwrap_or_default().split(|byte| *byte == 0);
+    Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
+}
+
+impl Reply {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    pub(crate) fn send(&self, mut line: &UnixStream) -> std::io::Result<()> {
+        let text = serde_json::to_string(self).map_err(std::io::Error::other)?;
+        line.write_all(text.as_bytes())
+    }
+}
+
+impl Letter {
+    /// Sends it with all that belongs to it.
+    pub(crate) fn send(
+        &self,
+        line: &UnixStream,
+        source: &[u8],
+        terminal: Option<&File>,
+    ) -> Result<(), Failed> {
+        let text = serde_json::to_vec(self)?;
+        let mut file = File::from(memfd_create("source", MemfdFlags::CLOEXEC)?);
+        file.write_all(source)?;
+        let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+        let mut rights = vec![file.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        rights.extend(terminal.map(AsFd::as_fd));
+        let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut room);
+        if !ancillary.push(SendAncillaryMessage::ScmRights(&rights)) {
+            return Err("hand the call over: too many descriptors".into());
+        }
+        let sent = sendmsg(line, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL);
+        if sent.map_err(|errno| format!("hand the call over: {errno}"))? == text.len() {
+            Ok(())
+        } else {
+            Err("hand the call over: it is too long".into())
+        }
+    }
+
+    /// Takes one.
+    pub(crate) fn receive(line: &UnixStream) -> Result<(Self, Enclosed), Failed> {
+        let mut bytes = vec![0; BYTES_MAX];
+        let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut room);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let got = recvmsg(line, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
+        let letter = serde_json::from_slice(bytes.get(..got.bytes).unwrap_or_default())?;
+        let mut rights = ancillary.drain().filter_map(|message| {
+            if let RecvAncillaryMessage::ScmRights(rights) = message { Some(rights) } else { None }
+        });
+        let mut rights = rights.next().ok_or("there are no descriptors")?;
+        let mut next = || rights.next().ok_or("a descriptor is missing");
+        let (source, stdout, stderr) = (next()?, next()?, next()?);
+        let terminal = rights.next().map(File::from);
+        let mut file = File::from(source);
+        file.rewind()?;
+        let mut source = Vec::new();
+        file.take(crate::code::SOURCE_BYTES_MAX).read_to_end(&mut source)?;
+        Ok((letter, Enclosed { source, stdout, stderr, terminal }))
+    }
+}
