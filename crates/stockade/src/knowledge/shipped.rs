@@ -24,6 +24,9 @@ pub(super) const PROGRAMS: &[File] = &[
     program_file!("system"),
 ];
 
+/// The blocks of each file as JSON, without their examples, in the order of the file.
+pub(super) const JSON: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/programs.rs"));
+
 /// The names in them.
 pub(super) static NAMES: [Slot; 4096] = table(PROGRAMS);
 

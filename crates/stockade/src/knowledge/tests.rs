@@ -4,6 +4,8 @@ mod adversary;
 mod effects;
 mod table;
 
+use serde_json::{Value, json};
+
 use super::{Class, Knowledge, file, shipped};
 
 #[test]
@@ -119,5 +121,34 @@ fn dangerous_variables_are_told_from_others() {
     ] {
         let found = knowledge.variable(name.as_ref(), 0).unwrap();
         assert_eq!(found.is_some(), dangerous, "{name}");
+    }
+}
+
+/// What a released program reads is the data that the tests hold, without its examples.
+#[test]
+fn every_block_is_the_same_in_json() {
+    fn emptied(value: Value) -> Value {
+        match value {
+            Value::Object(mut fields) => {
+                fields.remove("examples");
+                for (name, value) in &mut fields {
+                    let is_examples = name == "refused" || name == "allowed";
+                    *value = if is_examples { json!([]) } else { emptied(value.take()) };
+                }
+                Value::Object(fields)
+            }
+            Value::Array(all) => all.into_iter().map(emptied).collect(),
+            other => other,
+        }
+    }
+    for entry in &Knowledge::shipped().index.entries {
+        let json = entry.json.unwrap();
+        let block: Value = toml::from_str(entry.text()).unwrap();
+        let read: Value = serde_json::from_str(json).unwrap();
+        assert_eq!(read, emptied(block["program"][0].clone()));
+        let program = entry.parse_json(json).unwrap();
+        let whole = entry.program().unwrap();
+        assert_eq!(program.data.names, whole.data.names);
+        assert_eq!(program.classes, whole.classes);
     }
 }
