@@ -138,7 +138,7 @@ fn every_block_is_the_same_in_json() {
                 Value::Object(fields)
             }
             Value::Array(all) => all.into_iter().map(emptied).collect(),
-            other => other,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
         }
     }
     for entry in &Knowledge::shipped().index.entries {
