@@ -1,8 +1,10 @@
 //! Turns the data about programs into JSON, which is read many times faster than TOML: a process
 //! that judges one line and ends pays for it each time.
 //!
-//! The examples are left out. They are held by the tests, which read the TOML itself.
+//! The examples are left out: they are held by the tests, which read the TOML itself. The words that
+//! name a program or a subcommand are listed besides.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     files.sort();
     let mut table = String::from("&[\n");
+    let mut words = BTreeSet::new();
     for file in files.iter().filter(|path| path.extension().is_some_and(|it| it == "toml")) {
         let text = fs::read_to_string(file)?;
         let data: Map<String, Value> =
@@ -30,10 +33,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         for program in programs {
             writeln!(table, "        {:?},", without_examples(program).to_string())?;
         }
+        let listed = text
+            .lines()
+            .filter(|line| line.starts_with("names = ") || line.starts_with("subcommands = ["));
+        let quoted = listed.flat_map(|list| list.split('"').skip(1).step_by(2));
+        words.extend(quoted.flat_map(|name| name.split(' ')).map(str::to_owned));
         table.push_str("    ]),\n");
     }
     table.push_str("]\n");
     let out = env::var_os("OUT_DIR").ok_or("cargo says where to write")?;
+    let words: Vec<String> = words.into_iter().collect();
+    fs::write(Path::new(&out).join("words.txt"), format!("\n{}\n", words.join("\n")))?;
     Ok(fs::write(Path::new(&out).join("programs.rs"), table)?)
 }
 

@@ -31,7 +31,7 @@ mod text;
 pub(crate) mod wild;
 mod wrapper;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
@@ -52,7 +52,6 @@ pub struct Knowledge {
     files: &'static [File],
     index: Index,
     variables: Variables,
-    words: OnceLock<HashSet<&'static str>>,
 }
 
 /// What the data holds, counted.
@@ -105,7 +104,6 @@ impl Knowledge {
             files,
             index: Index::new(files, names),
             variables: Variables::new(environment.0, environment.1),
-            words: OnceLock::new(),
         }
     }
 
@@ -144,8 +142,7 @@ impl Knowledge {
 
     /// Whether a word names a known program, or a subcommand of one.
     pub fn is_word(&self, word: &str) -> bool {
-        self.index.find(word).is_some()
-            || self.words.get_or_init(|| Index::words(self.files)).contains(word)
+        self.index.find(word).is_some() || shipped::is_word(word)
     }
 
     /// Loads everything and runs every example.

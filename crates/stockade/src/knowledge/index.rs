@@ -173,16 +173,6 @@ impl Index {
         });
         strays.collect()
     }
-
-    /// Every word that names a program or a subcommand.
-    pub(super) fn words(files: &[File]) -> HashSet<&'static str> {
-        let lines = files.iter().flat_map(|file| file.text.lines());
-        lines
-            .filter(|line| line.starts_with("names = ") || line.starts_with("subcommands = ["))
-            .flat_map(quoted)
-            .flat_map(|name| name.split(' '))
-            .collect()
-    }
 }
 
 /// The strings in a list that is written on one line.

@@ -27,6 +27,14 @@ pub(super) const PROGRAMS: &[File] = &[
 /// The blocks of each file as JSON, without their examples, in the order of the file.
 pub(super) const JSON: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 
+/// Every word that names a program or a subcommand, each on a line of its own.
+const WORDS: &str = include_str!(concat!(env!("OUT_DIR"), "/words.txt"));
+
+/// Whether a word names a program or a subcommand.
+pub(super) fn is_word(word: &str) -> bool {
+    !word.contains('\n') && WORDS.contains(&format!("\n{word}\n"))
+}
+
 /// The names in them.
 pub(super) static NAMES: [Slot; 4096] = table(PROGRAMS);
 

@@ -152,3 +152,13 @@ fn every_block_is_the_same_in_json() {
         assert_eq!(program.classes, whole.classes);
     }
 }
+
+#[test]
+fn words_are_those_of_programs_and_of_their_subcommands() {
+    for word in ["git", "status", "commit", "cargo", "ls"] {
+        assert!(Knowledge::shipped().is_word(word), "{word}");
+    }
+    for word in ["", "no-such-word", "git\nstatus", "commi", "ommit"] {
+        assert!(!Knowledge::shipped().is_word(word), "{word:?}");
+    }
+}
