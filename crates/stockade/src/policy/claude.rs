@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::json::{Document, Json};
+use super::json::{Document, Json, without_comments};
 use super::rule::{Note, Rule, Source as Place};
 use super::{AgentHooks, AgentMode, Decision, LoadError, Mode, Remark, Variable};
 
@@ -62,7 +62,8 @@ pub(super) struct Origin<'o> {
 
 impl Settings {
     pub(super) fn parse(text: &str, origin: Origin<'_>) -> Result<Self, LoadError> {
-        let document = Document::new(origin.path, text);
+        let text = without_comments(text);
+        let document = Document::new(origin.path, &text);
         let settings = Self { file: origin.path.to_owned(), ..Self::default() };
         let mut reading = Reading { document: &document, origin, settings, unknown: Vec::new() };
         let root = document.root()?;

@@ -1,12 +1,16 @@
 //! JSON with places: every value knows the byte at which it begins, and every complaint its line
 //! and column.
 
+mod comments;
+
 use std::fmt;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+pub(super) use comments::without_comments;
 
 use super::LoadError;
 use super::spot::Spot;
@@ -151,8 +155,8 @@ fn hint(text: &str, error: &serde_json::Error) -> &'static str {
         || (said.contains("key must be a string") && line.trim_start().starts_with('}'))
     {
         "; leave out the comma before the bracket"
-    } else if line.contains("//") || line.contains("/*") {
-        "; JSON has no comments"
+    } else if line.contains("/*") {
+        "; a comment ends with */"
     } else if said.contains("expected `,`") {
         "; is there a comma missing?"
     } else if line.contains('\'') {

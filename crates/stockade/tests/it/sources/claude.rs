@@ -108,7 +108,7 @@ fn mistakes_have_a_place_and_a_suggestion() {
     for (text, at, says) in [
         ("", (1, 1), "write {}"),
         ("{\n  \"env\": {},\n}", (3, 1), "leave out the comma"),
-        ("{\n  // mine\n}", (2, 3), "no comments"),
+        ("{\n  /* mine\n}", (2, 3), "a comment ends with"),
         ("{\"a\" 1}", (1, 6), "this is no JSON"),
         ("[]", (1, 1), "write an object"),
         ("{\n \"permissions\": []}", (2, 17), "`permissions` is a list here; write an object"),
