@@ -20,6 +20,9 @@ use crate::{explain, explained, policy_file};
 /// Lines of a file that a person is shown of each side of a change.
 const LINES_SHOWN_MAX: usize = 60;
 
+/// Characters of one of these lines.
+const CHARS_SHOWN_MAX: usize = 4000;
+
 /// The terminal of this process.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -166,26 +169,38 @@ impl Offered {
     }
 }
 
-/// What a file tool would do: the path, what goes and what comes.
-fn file_change(prompt: &Prompt) -> Option<Vec<String>> {
+/// What a tool that is no command is called with: the path, what goes and what comes; the source; the
+/// whole input.
+fn input(prompt: &Prompt) -> Option<Vec<String>> {
     let mut words = prompt.words.iter().map(|word| word.to_string_lossy());
     let tool = words.next()?;
     let marks: &[&str] = match tool.as_ref() {
         "Write" => &["", "+ "],
         "Edit" => &["", "- ", "+ "],
-        "Read" | "Glob" | "Grep" => &["", ""],
-        _ => return None,
+        "Read" | "Glob" | "Grep" | "Code" => &["", ""],
+        _ if ["Bash", "Exec"].contains(&prompt.tool.as_str()) => return None,
+        _ => &[""],
     };
     let mut out = Vec::new();
     for (mark, word) in marks.iter().zip(words) {
         let lines = word.lines().take(LINES_SHOWN_MAX);
-        out.extend(lines.map(|line| format!("{mark}{}", inert(line))));
+        out.extend(lines.map(|line| format!("{mark}{}", cut(&inert(line)))));
         let left = word.lines().count().saturating_sub(LINES_SHOWN_MAX);
         if left > 0 {
             out.push(format!("{FAINT}{mark}{left} lines more{FAINT:#}"));
         }
     }
     Some(out)
+}
+
+/// A line that leaves room for the question beneath it.
+fn cut(line: &str) -> String {
+    let left = line.chars().count().saturating_sub(CHARS_SHOWN_MAX);
+    if left == 0 {
+        return line.to_owned();
+    }
+    let shown: String = line.chars().take(CHARS_SHOWN_MAX).collect();
+    format!("{shown} {FAINT}{left} characters more{FAINT:#}")
 }
 
 /// All that a person needs to decide by.
@@ -200,12 +215,14 @@ fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
     if is_line {
         out.extend(shown(&line).replace('\t', "\\u{9}").lines().map(|one| format!("  {one}")));
     }
-    match file_change(prompt) {
-        Some(change) => out.extend(change.into_iter().map(|one| format!("  {one}"))),
-        None => {
-            out.push(format!("{FAINT}which runs{FAINT:#}"));
-            out.extend(explain::render(&explanation).lines().map(|one| format!("  {one}")));
-        }
+    let input = input(prompt);
+    let is_command = input.is_none();
+    out.extend(input.into_iter().flatten().map(|one| format!("  {one}")));
+    if is_command {
+        out.push(format!("{FAINT}which runs{FAINT:#}"));
+        out.extend(explain::render(&explanation).lines().map(|one| format!("  {one}")));
+    } else if let Some(reason) = &prompt.examination.ruling.reason {
+        out.push(format!("{FAINT}because{FAINT:#} {}", inert(reason)));
     }
     out.push(format!("{FAINT}y{FAINT:#}  yes, this once"));
     let list =

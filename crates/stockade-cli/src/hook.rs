@@ -17,6 +17,7 @@ use answer::{Answer, Decided};
 use clap::error::ErrorKind;
 use event::{Event, Kind};
 pub(crate) use judge::program;
+use stockade::policy::Decision;
 
 use crate::args::{Agent, Hook, HookOptions, When};
 use crate::exit_code::Status;
@@ -51,13 +52,20 @@ fn leave() -> ! {
 
 /// What was typed is no hook that there is.
 pub(crate) fn misused(error: &clap::Error) -> ExitCode {
-    // The agent waits until it is read, and the answer has to fit the event.
+    // The agent waits until it is read, and the answer has to fit the event. One that is never
+    // read to its end has an end here: a hook that is not waited for does not refuse.
+    if let Err(error) = watch() {
+        return refuse(&format!("could not start a thread: {error}"));
+    }
     let event = read().unwrap_or_default();
     KIND.get_or_init(|| Event::kind_in(&event).unwrap_or(Kind::PreToolUse));
     let said = error.render().to_string();
     let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let first = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
     let said = if is_bare { "pre or post is missing" } else { first };
+    if ANSWERS.fetch_add(1, Ordering::SeqCst) > 0 {
+        return Status::Blocked.into();
+    }
     refuse(&format!("the hook is not set up right: {said}"))
 }
 
@@ -73,8 +81,7 @@ pub(crate) fn hook(hook: &Hook) -> ExitCode {
         When::Post(options) => (options.clone(), Phase::After),
     };
     // The work stays in this thread: to hand it over costs more than most decisions.
-    let watch = std::thread::Builder::new().name("deadline".to_owned()).stack_size(WATCH_BYTES);
-    if let Err(error) = watch.spawn(end_in_time) {
+    if let Err(error) = watch() {
         return refuse(&format!("could not start a thread: {error}"));
     }
     let answered = answered(&options, phase);
@@ -90,6 +97,11 @@ pub(crate) fn hook(hook: &Hook) -> ExitCode {
 
 /// How many answers there are; the first one counts.
 static ANSWERS: AtomicU32 = AtomicU32::new(0);
+
+fn watch() -> std::io::Result<()> {
+    let thread = std::thread::Builder::new().name("deadline".to_owned()).stack_size(WATCH_BYTES);
+    thread.spawn(end_in_time).map(drop)
+}
 
 fn end_in_time() {
     std::thread::sleep(DEADLINE);
@@ -149,14 +161,15 @@ fn read() -> Result<Vec<u8>, String> {
 
 fn say(answer: Answer, agent: Agent) -> ExitCode {
     let kind = KIND.get().copied().unwrap_or(Kind::PreToolUse);
-    let refusal = match &answer {
-        Answer::Decided(decided) if decided.decision == stockade::policy::Decision::Deny => {
-            Some(decided.reason.clone())
-        }
-        Answer::Decided(_) | Answer::Silent => None,
+    // Without it the agent would do more than was decided: run what is refused, not ask, or run a
+    // line in no box.
+    let restriction = match &answer {
+        Answer::Decided(Decided { decision: Decision::Allow, input: None, .. })
+        | Answer::Silent => None,
+        Answer::Decided(decided) => Some(decided.reason.clone()),
     };
     let Some(wire) = answer.wire(kind, agent) else { return Status::Ok.into() };
-    match (render::say_json(&wire), refusal) {
+    match (render::say_json(&wire), restriction) {
         (Ok(()), None) => Status::Ok.into(),
         (Ok(()), Some(_)) if render::is_heard() => Status::Ok.into(),
         // Where nobody hears the answer, the status has to give it.

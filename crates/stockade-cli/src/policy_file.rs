@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use stockade::Policy;
 use stockade::policy::{Decision, Trust, TrustStore, replace};
 
@@ -52,7 +53,10 @@ impl PolicyFile {
         if metadata.is_symlink() && whose == Whose::Project {
             return Err(format!("edit {}: it is a link", path.display()).into());
         }
-        let opened = std::fs::File::open(&path).map_err(fail)?;
+        // One that waits for somebody to write into it is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&path, flags, Mode::empty());
+        let opened = std::fs::File::from(opened.map_err(|errno| fail(errno.into()))?);
         let metadata = opened.metadata().map_err(fail)?;
         if !metadata.is_file() {
             return Err(format!("edit {}: it is not a regular file", path.display()).into());
@@ -67,6 +71,8 @@ impl PolicyFile {
     /// now on. A file that was trusted stays so, because a person has changed it with this command;
     /// says whether it is.
     pub(crate) fn write(&self, text: &str) -> Result<(Policy, bool), Box<dyn std::error::Error>> {
+        let text = self.written_alike(text);
+        let text = text.as_str();
         let policy = Policy::from_text(&self.path, text)?;
         let fail = |error: std::io::Error| format!("write {}: {error}", self.path.display());
         if let Some(folder) = self.path.parent() {
@@ -80,7 +86,23 @@ impl PolicyFile {
         store.write().map_err(|error| format!("write the store of trusted files: {error}"))?;
         Ok((policy, true))
     }
+
+    /// The text with the line ends of the file, and with the mark before it.
+    fn written_alike(&self, text: &str) -> String {
+        let ends = |what: &str| self.text.matches(what).count();
+        let text = text.trim_start_matches(MARK);
+        let is_other = ends("\r\n") > 0 && ends("\r\n") == ends("\n");
+        let text = if is_other {
+            text.replace("\r\n", "\n").replace('\n', "\r\n")
+        } else {
+            text.to_owned()
+        };
+        if self.text.starts_with(MARK) { format!("{MARK}{text}") } else { text }
+    }
 }
+
+/// The byte order mark.
+const MARK: char = '\u{feff}';
 
 /// Whose file is edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! `stockade tools`: what can be called, for people and in the shape of MCP.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::Value;
 use stockade::Policy;
@@ -53,7 +55,7 @@ struct Shown {
 
 fn all(policy: &Policy) -> Vec<Shown> {
     let ours = typed().into_iter().map(|tool| of_ours(tool, policy));
-    let registry = Registry::of(&policy.tools);
+    let registry = Registry::of(&policy.tools, Path::new("."));
     let registered = registry.all().into_iter().map(|tool| of_registry(&tool.declaration));
     ours.chain(registered.collect::<Vec<_>>()).collect()
 }

@@ -13,6 +13,7 @@ mod foreign;
 mod granted;
 mod hooked;
 mod line;
+mod own;
 mod permit;
 mod question;
 mod registered;
@@ -22,8 +23,6 @@ mod toolchain;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use approval::{Answer, Approver, Settled};
@@ -39,13 +38,11 @@ pub use permit::Permit;
 pub(crate) use permit::{Cleared, Folder, Opened, Prepared, StandardInput, Work};
 pub use question::{Offer, Prompt, Question};
 use ruled::Doubt;
-use rustix::fs::{CWD, Mode, OFlags};
 pub use verdict::{Refusal, Verdict};
 
 use crate::call::{Tool, ToolCall};
-use crate::confine::Confinement;
 use crate::hooks::Hooks;
-use crate::inspect::{Landing, Root, View, path_of};
+use crate::inspect::{Landing, View};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError, preview};
 use crate::knowledge::Knowledge;
@@ -62,8 +59,6 @@ use crate::registry::{Duplicate, Registered};
 pub struct Gate {
     examiner: Examiner,
     journal: Journal,
-    /// The real paths of the journal and of what hooks run, which no call may write.
-    own_files: Vec<PathBuf>,
     hooks: Hooks,
     /// Who is asked.
     approver: Option<Arc<dyn Approver>>,
@@ -76,13 +71,9 @@ impl Gate {
     /// A gate for one project.
     pub fn new(examiner: Examiner, journal: Journal) -> Self {
         let hooks = Hooks::new(examiner.policy().hooks.clone());
-        let of_hooks = hooks.commands().iter().flat_map(|hook| hook.command.files());
-        let of_hooks: Vec<PathBuf> = of_hooks.collect();
-        let targets = of_hooks.iter().filter_map(|file| target_of(file));
-        let places = of_hooks.iter().filter_map(|file| place_of(file));
-        let own_files = place_of(journal.path()).into_iter().chain(places).chain(targets).collect();
+        let examiner = examiner.with_own_file(journal.path());
         let (asking, granted) = (Mutex::new(()), Mutex::default());
-        Self { examiner, journal, own_files, hooks, approver: None, asking, granted }
+        Self { examiner, journal, hooks, approver: None, asking, granted }
     }
 
     /// The same gate, with one more tool.
@@ -129,7 +120,6 @@ impl Gate {
         {
             examination.ruling = granted;
         }
-        self.protect_own(&mut examination.confinement);
         let ruling = examination.ruling.clone();
         let spared = examination.spared && ruling.decision == Decision::Allow;
         let said = (spared, rewritten);
@@ -196,18 +186,6 @@ impl Gate {
         &self.journal
     }
 
-    /// Where a call can write the folder of the journal or of a hook's file, it cannot write those:
-    /// what a hook runs is not boxed.
-    fn protect_own(&self, confinement: &mut Confinement) {
-        let files = &mut confinement.files;
-        for own in &self.own_files {
-            let is_written = files.write.iter().any(|folder| own.starts_with(folder));
-            if is_written && !files.protect.contains(own) {
-                files.protect.push(own.clone());
-            }
-        }
-    }
-
     fn record(
         &self,
         call: &ToolCall,
@@ -257,20 +235,6 @@ fn shown_words(call: &ToolCall, words: &[OsString]) -> Vec<OsString> {
             words.to_vec()
         }
     }
-}
-
-/// The real path of a file in a folder that is there.
-fn place_of(file: &Path) -> Option<PathBuf> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = Root::open(folder.unwrap_or(Path::new("."))).ok()?;
-    Some(folder.path().join(file.file_name()?))
-}
-
-/// Where a file is that a path leads to.
-fn target_of(path: &Path) -> Option<PathBuf> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
-    path_of(handle.as_fd()).ok()
 }
 
 /// The tool's name for the journal: a stranger's name may hold anything.

@@ -15,6 +15,7 @@ mod placed;
 mod program;
 mod remembered;
 pub(crate) mod repository;
+mod seen;
 mod settings;
 mod shebang;
 mod structure;
@@ -32,6 +33,7 @@ pub use found::{Found, Target};
 pub use line::{LineInspection, Setting};
 pub use placed::{Misplaced, Placed};
 pub use program::{NoProgram, Place, Program, Programs};
+pub use seen::Seen;
 pub use settings::{DENY, INTERPRETERS, Settings};
 pub use view::{Identity, Landing, Root, View, ViewError, path_of, stat_of};
 

@@ -11,7 +11,7 @@ mod judgement;
 pub mod hook;
 mod load;
 pub mod mode;
-mod own;
+pub(crate) mod own;
 mod oci;
 mod project;
 mod propose;

@@ -15,6 +15,8 @@ pub use builder::ToolBuilder;
 pub use inline::{Closure, Endured, endure};
 pub use typed::{Typed, typed};
 
+use crate::inspect::Seen;
+use crate::policy::hook::script;
 use crate::policy::tool::{Declaration, PolicyTool, Runs};
 
 /// Calls a Python function with an input, and prints nothing but its value.
@@ -38,6 +40,25 @@ pub struct Registered {
     pub works: Works,
 }
 
+impl Registered {
+    /// The files that it is made of, as far as its declaration names them.
+    pub fn own_files(&self) -> impl Iterator<Item = &Path> {
+        let seen = match &self.works {
+            Works::Program { seen, .. } => Some(seen),
+            Works::Inline(_) => None,
+        };
+        seen.into_iter().flat_map(Seen::paths)
+    }
+
+    /// One of these files that is no longer what it was.
+    pub fn changed_file(&self) -> Option<&Path> {
+        match &self.works {
+            Works::Program { seen, .. } => seen.changed(|_| true),
+            Works::Inline(_) => None,
+        }
+    }
+}
+
 /// How a tool does its work.
 #[derive(Debug, Clone)]
 pub enum Works {
@@ -49,15 +70,18 @@ pub enum Works {
         words: Vec<OsString>,
         /// What it needs to read besides the project: its own files, and nothing else beside them.
         reads: Vec<PathBuf>,
+        /// The files that it is made of, as they were when it was declared.
+        seen: Seen,
     },
 }
 
 impl Registry {
-    /// What is shipped, and what a policy declares.
-    pub fn of(tools: &[PolicyTool]) -> Self {
-        let declared = tools
-            .iter()
-            .map(|tool| Registered { declaration: tool.declaration.clone(), works: works(tool) });
+    /// What is shipped, and what a policy declares for this project.
+    pub fn of(tools: &[PolicyTool], root: &Path) -> Self {
+        let declared = tools.iter().map(|tool| Registered {
+            declaration: tool.declaration.clone(),
+            works: works(tool, root),
+        });
         Self { tools: declared.collect() }
     }
 
@@ -102,29 +126,53 @@ pub struct Duplicate {
     place: String,
 }
 
-fn works(tool: &PolicyTool) -> Works {
+fn works(tool: &PolicyTool, root: &Path) -> Works {
     match &tool.runs {
         Runs::Command(written) => {
-            let placed = |(at, word): (usize, &String)| placed(word, at == 0, &tool.folder);
+            let script = script::of(written, &[&tool.folder, root]);
+            let placed = |(at, word): (usize, &String)| match &script {
+                Some((place, script)) if *place == at => Some(script.clone()),
+                Some(_) | None => placed(word, at == 0, &tool.folder),
+            };
             let own: Vec<Option<PathBuf>> = written.iter().enumerate().map(placed).collect();
             let words = own.iter().zip(written);
             let words = words.map(|(own, word)| match own {
                 Some(path) => path.clone().into_os_string(),
                 None => OsString::from(word),
             });
-            Works::Program { words: words.collect(), reads: own.into_iter().flatten().collect() }
+            let words: Vec<OsString> = words.collect();
+            let seen = Seen::of(absolute(&words));
+            Works::Program { words, reads: own.into_iter().flatten().collect(), seen }
         }
-        Runs::Python { module, function } => {
-            let target = format!("{module}:{function}");
-            let words = ["python3", "-I", "-c", FUNCTION, &target].map(OsString::from);
-            let folder = tool.folder.clone().into_os_string();
-            let words = words.into_iter().chain([folder]).collect();
-            let package = module.split('.').next().unwrap_or_default();
-            let places = [tool.folder.join(package), tool.folder.join(format!("{package}.py"))];
-            let reads = places.into_iter().filter(|place| place.exists()).collect();
-            Works::Program { words, reads }
-        }
+        Runs::Python { module, function } => python(tool, module, function),
     }
+}
+
+/// Calls a function of a module that lies beside the declaration, or else of one that is installed.
+/// Which of the two, and which file, is found out now and not again: nothing that is put there later
+/// takes its place.
+fn python(tool: &PolicyTool, module: &str, function: &str) -> Works {
+    let package = module.split('.').next().unwrap_or_default();
+    let (folder, file) = (tool.folder.join(package), tool.folder.join(format!("{package}.py")));
+    // Either may appear and take the place of the other the next time.
+    let seen = Seen::of(vec![file.clone()]).and_folder(folder.clone());
+    // In the order of Python itself.
+    let place = match (folder.join("__init__.py").is_file(), file.is_file(), folder.is_dir()) {
+        (true, _, _) | (false, false, true) => Some(folder),
+        (false, true, _) => Some(file),
+        (false, false, false) => None,
+    };
+    let target = format!("{module}:{function}");
+    let words = ["python3", "-I", "-c", FUNCTION, &target].map(OsString::from);
+    let own = place.clone().unwrap_or_default().into_os_string();
+    let reads: Vec<PathBuf> = place.into_iter().collect();
+    Works::Program { words: words.into_iter().chain([own]).collect(), reads, seen }
+}
+
+/// The words that are whole paths of files.
+fn absolute(words: &[OsString]) -> Vec<PathBuf> {
+    let is_file = |path: &PathBuf| path.is_absolute() && !path.is_dir();
+    words.iter().map(PathBuf::from).filter(is_file).collect()
 }
 
 /// A word of a command that is a relative path, from the folder of the file that names it.

@@ -70,7 +70,8 @@ impl Matter<'_> {
             policy.hooks.clear();
         }
         let program = program()?;
-        let line = unwrapped(line, &program);
+        // Without a box the line stays as it is, and so it is judged as it is.
+        let line = if is_boxed { unwrapped(line, &program) } else { line.to_owned() };
         let parameter = self.parameter_rule(&policy);
         let tool = Tool::Line(Line { text: line.clone().into() });
         let mut ruling = self.ruling(policy, tool)?;

@@ -159,7 +159,12 @@ fn ours(root: &Node) -> Vec<Ours<'_>> {
 
 fn is_ours(command: &Node) -> bool {
     match &command.what {
-        What::Text(text) => text.contains("stockade") && text.contains(" hook pre"),
+        // The program may have another name.
+        What::Text(text) => {
+            let rest = text.split_once(" hook pre").map(|(_, rest)| rest);
+            let is_word = rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+            is_word && (text.contains("stockade") || text.contains(" hook pre --format "))
+        }
         What::Object(_) | What::List(_) | What::Other => false,
     }
 }

@@ -4,6 +4,8 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use stockade::inspect::{Root, path_of};
 use stockade::policy::replace;
 
@@ -24,27 +26,39 @@ impl SettingsFile {
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let fail = |error: std::io::Error| format!("read {}: {error}", path.display());
         let path = std::path::absolute(path).map_err(fail)?;
-        let opened = match std::fs::File::open(&path) {
-            Ok(opened) => opened,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        let root = within.map(Root::open).transpose()?;
+        let is_outside =
+            |real: &Path| root.as_ref().is_some_and(|root| !real.starts_with(root.path()));
+        let leads_out = || {
+            let message = "it leads out of the project, where a project has no say";
+            format!("edit {}: {message}", path.display())
+        };
+        // One that waits for somebody to write into it is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(opened) => std::fs::File::from(opened),
+            Err(Errno::NOENT) => {
                 if path.is_symlink() {
                     return Err(format!("edit {}: it is a link to nothing", path.display()).into());
                 }
+                // The folder may be a link as well.
+                let mut above = path.ancestors().skip(1);
+                let folder = above.find(|folder| folder.symlink_metadata().is_ok());
+                let folder = folder.map(Root::open).transpose()?;
+                if folder.is_some_and(|folder| is_outside(folder.path())) {
+                    return Err(leads_out().into());
+                }
                 return Ok(Self { path, text: None, permissions: 0o644 });
             }
-            Err(error) => return Err(fail(error).into()),
+            Err(errno) => return Err(fail(errno.into()).into()),
         };
         let metadata = opened.metadata().map_err(fail)?;
         if !metadata.is_file() {
             return Err(format!("edit {}: it is not a regular file", path.display()).into());
         }
         let real = path_of(opened.as_fd()).map_err(|errno| fail(errno.into()))?;
-        if let Some(root) = within {
-            let root = Root::open(root)?;
-            if !real.starts_with(root.path()) {
-                let message = "it leads out of the project, where a project has no say";
-                return Err(format!("edit {}: {message}", path.display()).into());
-            }
+        if is_outside(&real) {
+            return Err(leads_out().into());
         }
         let text = std::io::read_to_string(opened).map_err(fail)?;
         let permissions = metadata.permissions().mode();
@@ -54,6 +68,14 @@ impl SettingsFile {
     /// Puts a new text in its place at once; none removes the file.
     pub(super) fn write(&self, text: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
         let fail = |error: std::io::Error| format!("write {}: {error}", self.path.display());
+        let now = match std::fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            now => Some(now.map_err(fail)?),
+        };
+        if now != self.text {
+            let what = "somebody else has changed it meanwhile; do it again";
+            return Err(format!("write {}: {what}", self.path.display()).into());
+        }
         let Some(text) = text else { return Ok(std::fs::remove_file(&self.path).map_err(fail)?) };
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder).map_err(fail)?;

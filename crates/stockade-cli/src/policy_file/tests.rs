@@ -48,3 +48,33 @@ fn a_file_that_would_not_load_is_left_as_it_is() {
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 }
+
+#[test]
+fn line_ends_and_a_mark_before_the_text_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    for (before, after) in [
+        (
+            "# mine\r\n[rules]\r\nallow = ['Read']\r\n",
+            "# mine\r\n[rules]\r\nallow = ['Read', \"Bash(make)\"]\r\n",
+        ),
+        (
+            "\u{feff}[rules]\nallow = ['Read']\n",
+            "\u{feff}[rules]\nallow = ['Read', \"Bash(make)\"]\n",
+        ),
+    ] {
+        fs::write(&file, before).unwrap();
+        allow(&file, &["Bash(make)".to_owned()]).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), after);
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let error = allow(&file, &["Bash(make)".to_owned()]).unwrap_err();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+}

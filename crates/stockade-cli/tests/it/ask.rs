@@ -252,6 +252,35 @@ fn the_whole_line_is_shown_and_nothing_in_it_is_hidden() {
     assert_eq!(code, 126, "{shown}");
 }
 
+/// Nobody says yes to what they cannot see.
+#[test]
+fn the_input_of_every_tool_is_shown_and_nothing_in_it_is_hidden() {
+    let project = Project::new();
+    let tools = "mode = 'default'\n[tool.send]\ncommand = ['cat']\nrisk = ['executes']\n";
+    project.write("tools.toml", tools);
+    let asked = |call: &Value| {
+        project.write("call.json", &format!("{call}\n"));
+        let line = "stockade call --policy tools.toml call.json";
+        answered(&project, line, "n\n").map(|(shown, _)| shown)
+    };
+    let call = serde_json::json!({"tool": "send", "input": {"to": "a\u{202e}b", "path": "/etc/x"}});
+    let Some(shown) = asked(&call) else { return };
+    let before = shown.split("run it?").next().unwrap();
+    assert!(before.contains(r#"{"path":"/etc/x","to":"a\u{202e}b"}"#), "{shown}");
+    assert!(before.contains("mode default asks first"), "{shown}");
+    let source = "import shutil\nshutil.rmtree('x')\n#\u{1b}[2J";
+    let call =
+        serde_json::json!({"tool": "Code", "input": {"language": "python", "source": source}});
+    let shown = asked(&call).unwrap();
+    let before = shown.split("run it?").next().unwrap();
+    assert!(before.contains("shutil.rmtree('x')") && before.contains("python"), "{shown}");
+    assert!(before.contains("\\u{1b}[2J") && !before.contains("\u{1b}[2J"), "{shown}");
+    let long = serde_json::json!({"tool": "send", "input": {"to": "x".repeat(100_000)}});
+    let shown = asked(&long).unwrap();
+    let before = shown.split("run it?").next().unwrap();
+    assert!(before.len() < 10_000 && before.contains("characters more"), "{}", before.len());
+}
+
 #[test]
 fn without_a_person_it_is_refused_in_words() {
     let project = Project::new();

@@ -2,6 +2,7 @@
 
 mod boxed;
 mod failures;
+mod forged;
 
 use std::path::Path;
 

@@ -179,3 +179,98 @@ fn what_is_installed_answers_and_refuses_when_the_program_is_gone() {
         assert!(told.code == 2 && told.stderr.contains("gave no answer"), "{told:?}");
     }
 }
+
+/// A project that is not ours to trust must not have settings elsewhere written.
+#[test]
+fn the_folder_of_a_project_leads_nowhere_else_either() {
+    let project = Project::new();
+    std::fs::create_dir(project.beside("theirs")).unwrap();
+    symlink(project.beside("theirs"), project.path(".claude")).unwrap();
+    symlink(project.beside("theirs"), project.path(".codex")).unwrap();
+    for args in
+        [["install", "claude", "--scope", "project"], ["install", "claude", "--scope", "local"]]
+            .iter()
+            .chain(&[["install", "codex", "--scope", "project"]])
+    {
+        let told = project.stockade(args);
+        assert!(told.code == 125 && told.stderr.contains("leads out of the project"), "{told:?}");
+    }
+    assert_eq!(std::fs::read_dir(project.beside("theirs")).unwrap().count(), 0);
+    // The control: the person's own folder may be a link.
+    symlink(project.beside("theirs"), project.beside("home/.claude")).unwrap();
+    assert_eq!(project.stockade(&["install", "claude"]).code, 0);
+    assert!(project.beside("theirs/settings.json").exists());
+}
+
+#[test]
+fn what_is_no_file_or_no_settings_is_named_and_left_alone() {
+    let (project, path) = with_settings("");
+    let refused = |part: &str| {
+        for more in ["--dry-run", "--remove"] {
+            let told = project.stockade(&["install", "claude", more]);
+            assert!(told.code == 125 && told.stderr.contains(part), "{part}: {told:?}");
+        }
+        let told = project.stockade(&["install", "claude"]);
+        assert!(told.code == 125 && told.stderr.contains(part), "{part}: {told:?}");
+    };
+    for (text, part) in [
+        ("", "settings.json:1:1"),
+        ("[]", "settings are an object"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "there twice"),
+        ("{\"hooks\": {} /* no end", "no end"),
+        ("{} {}", "nothing is expected"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        refused(part);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+    std::fs::write(&path, b"{\"a\": \"\xff\"}").unwrap();
+    refused("UTF-8");
+    std::fs::remove_file(&path).unwrap();
+    symlink(&path, &path).unwrap();
+    refused("symbolic links");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    refused("not a regular file");
+    std::fs::remove_dir(&path).unwrap();
+    // Nobody writes into it, and nobody waits for that.
+    let made = Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    refused("not a regular file");
+}
+
+#[test]
+fn hooks_of_others_stay_theirs() {
+    let theirs = "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [\
+                  {\"type\": \"command\", \"command\": \"stockade-lint hook prepare\"}, \
+                  {\"type\": \"command\", \"command\": \"./mine hook pre\"}]}]}}\n";
+    let (project, path) = with_settings(theirs);
+    assert_eq!(project.stockade(&["install", "claude"]).code, 0);
+    let with = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        with.contains("stockade-lint hook prepare") && with.contains("./mine hook pre"),
+        "{with}"
+    );
+    assert_eq!(project.stockade(&["install", "claude", "--remove"]).code, 0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), theirs);
+}
+
+/// A program of another name knows its own command again.
+#[test]
+fn it_is_found_again_whatever_the_program_is_called() {
+    let (project, path) = with_settings("{}\n");
+    let program = project.beside("guard");
+    std::fs::copy(env!("CARGO_BIN_EXE_stockade"), &program).unwrap();
+    let install = |more: &[&str]| {
+        let mut install = Command::new(&program);
+        let like = project.command(&[]);
+        install.args(["install", "claude"]).args(more).current_dir(project.path("")).env_clear();
+        install.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Told::from(install.output().unwrap())
+    };
+    assert_eq!(install(&[]).code, 0);
+    let again = install(&[]);
+    assert!(again.stdout.contains("already"), "{again:?}");
+    assert_eq!(install(&["--remove"]).code, 0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+}

@@ -1,6 +1,7 @@
 //! What the gate says to calls that cannot even be inspected, or name no program.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use crate::call::{Argv, BadArgv, Language, nearest};
 use crate::inspect::{Axis, Finding, ViewError, Weight};
@@ -73,6 +74,13 @@ pub(super) fn no_tool_program(tool: &Registered) -> Failure {
         .remedy(format!("install it, add its folder to exec.search_path, or correct {place}"));
     failure.no_such_program = true;
     failure
+}
+
+pub(super) fn changed_tool(tool: &Registered, path: &Path) -> Failure {
+    let name = &tool.declaration.name;
+    let message = format!("{path:?}, which the tool {name} runs, is not what it was at the start");
+    Failure::new("find the tool's files", message)
+        .remedy("look at what it is now, and open the project anew to run it")
 }
 
 pub(super) fn unknown_tool(name: &str, registry: &Registry) -> Finding {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::own::OwnFiles;
 use super::ruled::{Doubt, Ruled};
 use super::{Cleared, Folder, Opened, StandardInput, Work, act, complaint, file, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
@@ -61,6 +62,7 @@ pub struct Examiner {
     home: Option<PathBuf>,
     programs: Programs,
     registry: Registry,
+    own: OwnFiles,
 }
 
 impl Examiner {
@@ -71,12 +73,23 @@ impl Examiner {
         let toolchains = toolchain::found(&policy);
         toolchain::trust(&toolchains, &mut policy.settings);
         let home = std::env::home_dir();
-        let registry = Registry::of(&policy.tools);
-        Self { root, policy, toolchains, home, programs: Programs::default(), registry }
+        let registry = Registry::of(&policy.tools, root.path());
+        let mut own = OwnFiles::default();
+        let of_hooks = policy.hooks.iter().flat_map(|hook| hook.command.files(root.path()));
+        of_hooks.for_each(|file| own.add(&file));
+        registry.all().iter().flat_map(|tool| tool.own_files()).for_each(|file| own.add(file));
+        Self { root, policy, toolchains, home, programs: Programs::default(), registry, own }
+    }
+
+    /// The same, with one more file that no call may write.
+    pub(super) fn with_own_file(mut self, file: &Path) -> Self {
+        self.own.add(file);
+        self
     }
 
     /// The same, with one more tool.
     pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
+        tool.own_files().for_each(|file| self.own.add(file));
         self.registry = self.registry.with(tool)?;
         Ok(self)
     }
@@ -94,6 +107,11 @@ impl Examiner {
     /// The policy by which it decides.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The files of ours, which no call may write.
+    pub(super) fn own_files(&self) -> &OwnFiles {
+        &self.own
     }
 
     /// The home folder of the person.
@@ -286,7 +304,7 @@ impl Examiner {
             paths.iter().map(place).collect()
         };
         let policy = &self.policy.files;
-        Files {
+        let mut files = Files {
             root: root.to_owned(),
             write: placed(&policy.write),
             read: placed(&policy.read),
@@ -296,7 +314,9 @@ impl Examiner {
             watched: policy.watched,
             sought: Arc::clone(&policy.sought),
             unkept: Arc::clone(&policy.unkept),
-        }
+        };
+        self.own.protect(&mut files);
+        files
     }
 }
 

@@ -121,6 +121,10 @@ impl Examiner {
             let text = format!("{path:?} is in no folder that can be written (box.write)");
             found.push(finding("read-only", text, "write in a folder that box.write lists"));
         }
+        if file.writes() && is_in(self.own_files().all()) {
+            let text = format!("{path:?} is the journal, or runs for a hook or a tool");
+            found.push(finding("own", text, "ask the person to change it"));
+        }
         // A box would keep them in this mode, and here there is none.
         if let Some(protected) = protected.filter(|_| self.policy().mode == Mode::Bypass) {
             let text =

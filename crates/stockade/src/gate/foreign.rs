@@ -12,7 +12,7 @@ use crate::confine::Files;
 use crate::inspect::{Finding, Found, LineInspection, View};
 use crate::policy::rule::{CommandFacts, Considered, Facts, HostFacts, PathFacts, Touch};
 use crate::policy::weigh::Kind;
-use crate::policy::{Act, Profile, Ruling};
+use crate::policy::{Act, Profile, Ruling, own};
 use crate::tier::Tier;
 
 /// Fields of an input that name a file or a folder.
@@ -31,12 +31,24 @@ impl Examiner {
         let found = self.policy().found(&findings, Profile::Contained);
         let rule = self.policy().rules.decide(&shown.facts);
         let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
-        let act = act(&foreign.name, &shown, &confinement.files);
+        let mut act = act(&foreign.name, &shown, &confinement.files);
+        // Nor do the folders that a box can write bound it.
+        act.protected = act.protected.or_else(|| self.own_met(&shown.facts));
         // No box of ours holds it.
         let judged = self.policy().judge_in(Tier::Process, found, rule, &act, Profile::Contained);
         let ruling = judged.ruling;
         let (changes_nothing, spared) = (act.kind == Kind::Reads, false);
         Examination { ruling, findings, commands, changes_nothing, confinement, spared }
+    }
+
+    /// The file of ours, or the settings, that a call writes wherever they are.
+    fn own_met(&self, facts: &Facts) -> Option<PathBuf> {
+        if facts.writes.is_empty() {
+            return None;
+        }
+        let own: Vec<PathBuf> =
+            self.own_files().all().iter().cloned().chain(own::settings()).collect();
+        facts.writes.iter().find_map(|path| protected(path, &own))
     }
 
     /// The rules that are about a call, each with how it stands to what was found in it.

@@ -120,6 +120,9 @@ impl Examiner {
             }
             Works::Program { words, .. } => words,
         };
+        if let Some(path) = tool.changed_file() {
+            return Err(complaint::changed_tool(tool, path));
+        }
         let argv = Argv::parse(words.clone())
             .map_err(|bad| Failure::new("start the tool", bad.to_string()))?;
         let (inspector, settings) = (self.inspector(), &self.policy().settings);

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
-use sha2::{Digest, Sha256};
 use stockade_linux::{Spec, Stdin};
 
 use super::held::Held;
@@ -22,6 +21,7 @@ use super::spec::{environment, not_started, rlimits, signal_scope};
 use super::subject::Subject;
 use crate::confine::{Confinement, Files, Network, Oci, Watched};
 use crate::hooks::{Ended, Fault, Ran, Runner};
+use crate::inspect::Seen;
 use crate::limits::{ByteCount, LimitHit, Limits};
 use crate::outcome::{Exit, Failure, Outcome};
 use crate::policy::hook::HookCommand;
@@ -30,60 +30,33 @@ use crate::tier::{Tier, process};
 
 /// What is read of each stream of a hook.
 const OUTPUT_MAX: ByteCount = ByteCount::mib(1);
-/// A file of a hook that is larger is no script, and is told by its times alone.
-const HASHED_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs hooks for one project.
 #[derive(Debug)]
 pub(crate) struct HookRunner {
     root: PathBuf,
     search_path: Vec<PathBuf>,
-    /// The files of hooks as they were when the policy was read; none where there was nothing.
-    files: Vec<(PathBuf, Option<Seen>)>,
-}
-
-/// A file as it was.
-#[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    /// Its device, number, size, and when it and what is known of it last changed. The last of
-    /// these is the kernel's to set.
-    version: [i128; 7],
-    content: Option<[u8; 32]>,
+    /// The files of hooks as they were when the policy was read.
+    files: Seen,
 }
 
 impl HookRunner {
     /// For the hooks of a policy. Their files are looked at now: if one of them changes, its hook
     /// fails, for what it would run then is not what a person put there.
     pub(crate) fn new(root: &Path, policy: &Policy) -> Self {
-        let mut paths: Vec<PathBuf> =
-            policy.hooks.iter().flat_map(|hook| hook.command.files()).collect();
-        paths.sort();
-        paths.dedup();
-        let seen = |path: PathBuf| {
-            let seen = open_file(&path).map(|(file, version)| Seen::of(file, version));
-            (path, seen)
-        };
+        let paths = policy.hooks.iter().flat_map(|hook| hook.command.files(root));
         Self {
             root: root.to_owned(),
             search_path: policy.settings.search_path.clone(),
-            files: paths.into_iter().map(seen).collect(),
+            files: Seen::of(paths.collect()),
         }
     }
 
     /// That the files of a command are as they were.
     fn check(&self, command: &HookCommand) -> Result<(), Fault> {
-        let own = command.files();
-        let is_same = |path: &Path, then: Option<&Seen>| match (open_file(path), then) {
-            (None, None) => true,
-            (Some((file, version)), Some(then)) => {
-                let now = || Seen::of(file, version).content;
-                version == then.version || (then.content.is_some() && now() == then.content)
-            }
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        let mut known = self.files.iter().filter(|(path, _)| own.contains(path));
-        match known.find(|(path, then)| !is_same(path, then.as_ref())) {
-            Some((path, _)) => Err(Fault::Changed(format!("{path:?}"))),
+        let own = command.files(&self.root);
+        match self.files.changed(|path| own.iter().any(|file| file == path)) {
+            Some(path) => Err(Fault::Changed(format!("{path:?}"))),
             None => Ok(()),
         }
     }
@@ -243,33 +216,4 @@ fn is_script(path: &Path) -> bool {
 fn c_string(text: &OsStr) -> Result<CString, Failure> {
     CString::new(text.as_bytes())
         .map_err(|_nul| Failure::new("start the program", "its words hold a NUL byte"))
-}
-
-/// A regular file, opened to be read, and its version.
-fn open_file(path: &Path) -> Option<(std::fs::File, [i128; 7])> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&handle).ok()?;
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    let version = [
-        stat.st_dev.into(),
-        stat.st_ino.into(),
-        stat.st_size.into(),
-        stat.st_mtime.into(),
-        stat.st_mtime_nsec.into(),
-        stat.st_ctime.into(),
-        stat.st_ctime_nsec.into(),
-    ];
-    is_file.then(|| (std::fs::File::from(handle), version))
-}
-
-impl Seen {
-    /// A file with its content, unless it is too large.
-    fn of(file: std::fs::File, version: [i128; 7]) -> Self {
-        let mut bytes = Vec::new();
-        let read = file.take(HASHED_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes);
-        let is_whole = u64::try_from(bytes.len()).is_ok_and(|read| read <= HASHED_BYTES_MAX);
-        let content = (read.is_ok() && is_whole).then(|| Sha256::digest(&bytes).into());
-        Self { version, content }
-    }
 }

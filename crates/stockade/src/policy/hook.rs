@@ -2,6 +2,7 @@
 //! here runs anything.
 
 mod matcher;
+pub(crate) mod script;
 mod settings;
 mod table;
 
@@ -100,18 +101,15 @@ impl HookCommand {
         }
     }
 
-    /// The files that it is made of, as far as its words name them by path.
-    pub fn files(&self) -> Vec<PathBuf> {
+    /// The files that it is made of, as far as its words name them, where it runs in this project.
+    pub fn files(&self, root: &Path) -> Vec<PathBuf> {
         match &self.form {
-            Form::Shell(line) => shlex::split(line)
-                .into_iter()
-                .flatten()
-                .filter(|word| word.starts_with('/'))
-                .map(PathBuf::from)
-                .collect(),
-            Form::Argv(_) => {
+            Form::Shell(line) => script::in_line(line, &self.folder, root),
+            Form::Argv(written) => {
                 let words = self.words().into_iter().map(PathBuf::from);
-                words.filter(|word| word.is_absolute()).collect()
+                let absolute = words.filter(|word| word.is_absolute() && !word.is_dir());
+                let script = script::of(written, &[root]).map(|(_, script)| script);
+                absolute.chain(script).collect()
             }
         }
     }

@@ -242,7 +242,7 @@ impl Source {
         Ok(())
     }
 
-    fn watched(&self, text: &Spanned<String>) -> Result<Watched, LoadError> {
+    pub(super) fn watched(&self, text: &Spanned<String>) -> Result<Watched, LoadError> {
         self.value(text, |text| {
             Watched::named(text).ok_or_else(|| format!("{text:?} is none of none, risky, all"))
         })

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Policy;
+use super::{Policy, TrustStore};
 use crate::inspect::Root;
 
 /// Beneath the home folder.
@@ -38,12 +38,14 @@ impl Policy {
     }
 }
 
-fn settings() -> impl Iterator<Item = PathBuf> {
+/// Where they are, and the store of what is trusted.
+pub(crate) fn settings() -> impl Iterator<Item = PathBuf> {
     let home = std::env::home_dir().map(|home| real(&home)).into_iter();
     let in_home = home.flat_map(|home| IN_HOME.map(|name| home.join(name)));
     let named = NAMED.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let named = named.filter(|path| path.is_absolute());
-    in_home.chain(named).chain(OF_MACHINE.map(PathBuf::from)).map(|path| real(&path))
+    let trust = TrustStore::default_path();
+    in_home.chain(named).chain(trust).chain(OF_MACHINE.map(PathBuf::from)).map(|path| real(&path))
 }
 
 /// The path behind links, if it is a folder that is there; else its name in the folder above it.

@@ -88,5 +88,14 @@ fn policy(source: &Source) -> Result<Vec<String>, LoadError> {
     if shipped.limits.strictest(&asked) != asked {
         all.push("raises limits".to_owned());
     }
+    let asked = source.limits(&file.code.limits, &shipped.code_limits)?;
+    if shipped.code_limits.strictest(&asked) != asked {
+        all.push("raises code.limits".to_owned());
+    }
+    if let Some(text) = &file.boxed.changes
+        && source.watched(text)? < shipped.files.watched
+    {
+        all.push("reports fewer changes (box.changes)".to_owned());
+    }
     Ok(all)
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::inline::Closure;
 use super::{Registered, Works, calc};
+use crate::inspect::Seen;
 use crate::limits::Limits;
 use crate::policy::tool::{Attempts, BadTool, Declaration, Risk, Schema, ToolName};
 use crate::tier::Tier;
@@ -111,8 +112,9 @@ impl ToolBuilder {
         words: impl IntoIterator<Item = W>,
     ) -> Result<Registered, BadTool> {
         self.declaration.tier = tier;
-        let words = words.into_iter().map(Into::into).collect();
-        self.finish(Works::Program { words, reads: Vec::new() })
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let seen = Seen::of(super::absolute(&words));
+        self.finish(Works::Program { words, reads: Vec::new(), seen })
     }
 
     fn finish(self, works: Works) -> Result<Registered, BadTool> {

@@ -2,7 +2,37 @@
 import os, sys
 
 
-def call(target, folder):
+def only(package, place):
+    """Imports this package from this place, and nothing else from beside it."""
+    import importlib.machinery
+    import importlib.util
+
+    class Source(importlib.machinery.SourceFileLoader):
+        def get_code(self, name):
+            # What was compiled before may not be of this source.
+            return self.source_to_code(self.get_data(self.path), self.path)
+
+    def spec_of():
+        if not os.path.isdir(place):
+            return importlib.util.spec_from_file_location(package, place, loader=Source(package, place))
+        start = os.path.join(place, "__init__.py")
+        if os.path.isfile(start):
+            return importlib.util.spec_from_file_location(
+                package, start, submodule_search_locations=[place]
+            )
+        spec = importlib.machinery.ModuleSpec(package, None, is_package=True)
+        spec.submodule_search_locations = [place]
+        return spec
+
+    class Own:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            return spec_of() if name == package else None
+
+    sys.meta_path.insert(0, Own)
+
+
+def call(target, place):
     answer = os.dup(1)
     os.set_inheritable(answer, False)
     os.dup2(2, 1)
@@ -12,11 +42,12 @@ def call(target, folder):
     os.close(empty)
     import importlib
     import json
-    sys.path.insert(0, folder)
     sys.argv[:] = [target]
     try:
         arguments = json.loads(request)
         module, name = target.split(":")
+        if place:
+            only(module.split(".")[0], place)
         function = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)

@@ -151,7 +151,7 @@ fn a_policy_file_declares_hooks() {
     assert_eq!((guard.name.as_str(), guard.matcher.text()), ("./ci/guard.sh x", "Bash"));
     assert_eq!(guard.source.as_deref(), Some("/etc/own.toml:1"));
     assert_eq!(guard.command.words(), ["/etc/ci/guard.sh", "x"]);
-    assert_eq!(guard.command.files(), [Path::new("/etc/ci/guard.sh")]);
+    assert_eq!(guard.command.files(Path::new("/")), [Path::new("/etc/ci/guard.sh")]);
     assert_eq!((log.event, log.timeout), (Event::Post, Duration::from_secs(60)));
     assert_eq!((log.name.as_str(), log.source.as_deref()), ("log", Some("/etc/own.toml:6")));
     assert_eq!(log.command.form, Form::Shell("cat >> ~/log".to_owned()));

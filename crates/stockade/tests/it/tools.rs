@@ -1,5 +1,6 @@
 //! Tools as a policy declares them: what is taken, and what is refused with its place.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
@@ -49,7 +50,7 @@ fn a_tool_needs_its_declaration_and_nothing_else() {
         look.runs,
         Runs::Python { module: "lab.verbs".to_owned(), function: "look".to_owned() }
     );
-    let registry = Registry::of(&policy.tools);
+    let registry = Registry::of(&policy.tools, Path::new("/"));
     assert_eq!(registry.names().collect::<Vec<_>>(), ["Calc", "conjugate", "look"]);
     let Works::Program { words, .. } = &registry.get("conjugate").unwrap().works else { panic!() };
     assert!(words[1].to_str().unwrap().starts_with(conjugate.folder.to_str().unwrap()));
@@ -120,7 +121,7 @@ fn tools_of_the_host_have_names_of_their_own() {
         let builder = ToolBuilder::new("add").unwrap().risk(Risk::Reads);
         builder.inline(|input: serde_json::Value| Ok::<_, String>(input)).unwrap()
     };
-    let registry = Registry::of(&[]).with(tool()).unwrap();
+    let registry = Registry::of(&[], Path::new("/")).with(tool()).unwrap();
     let error = registry.with(tool()).unwrap_err().to_string();
     assert!(error.contains("\"add\"") && error.contains("the host"), "{error}");
     let online = ToolBuilder::new("fetch_it").unwrap().risk(Risk::Network);

@@ -585,3 +585,27 @@ fn a_call_that_is_no_text_is_not_shown_and_not_run() {
     assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("hook")), "{report}");
     assert!(text(&report, "reason").contains("not text"), "{report}");
 }
+
+/// What one rewrites is shown to the other of the same name, too.
+#[test]
+fn hooks_of_one_name_do_not_hide_behind_each_other() {
+    let project = Project::new();
+    let rewrite = |event: &stockade::hooks::Event| match event.tool_input["argv"][0].as_str() {
+        Some("echo") => {
+            let input = json!({"argv": ["printf", "taken"]});
+            Reply { input: input.as_object().cloned(), ..Reply::silent() }
+        }
+        _ => Reply::silent(),
+    };
+    let guard = |event: &stockade::hooks::Event| match event.tool_input["argv"][0].as_str() {
+        Some("printf") => Reply::deny("not that"),
+        _ => Reply::silent(),
+    };
+    let control = project.open(unboxed()).with_pre_hook("a", rewrite);
+    assert_eq!(report_of(&control.run(echo()))["stdout"], "taken");
+    for name in ["a", "b"] {
+        let stockade = project.open(unboxed()).with_pre_hook("a", rewrite);
+        let report = report_of(&stockade.with_pre_hook(name, guard).run(echo()));
+        assert!(text(&report, "reason").contains("not that"), "{name}: {report}");
+    }
+}

@@ -24,6 +24,7 @@ mod journal;
 mod limits;
 mod lines;
 mod output;
+mod own_files;
 mod promises;
 mod reach;
 mod report;

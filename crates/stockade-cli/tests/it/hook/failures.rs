@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -110,6 +111,14 @@ fn a_command_that_was_typed_wrongly() {
         );
         assert_eq!(refused(&sent(&project, args, &request))["hookEventName"], "PermissionRequest");
     }
+    // Where the event never ends, the answer does not wait for it.
+    let mut waiting = project.command(&["hook", "pre", "--bogus"]);
+    let mut child = waiting.stdin(Stdio::piped()).spawn().unwrap();
+    let open = child.stdin.take();
+    let started = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert!(started.elapsed() < Duration::from_secs(50));
+    drop(open);
     // Help is what was asked for, by a person.
     assert_eq!(project.stockade(&["hook", "pre", "--help"]).code, 0);
 }
@@ -187,6 +196,9 @@ fn an_answer_that_nobody_can_hear() {
     assert_eq!(answered(full(), false, "ls").code, 2);
     assert_eq!(answered(full(), false, "pwd").code, 2);
     assert_eq!(answered(null(), true, "ls").code, 2);
+    // Nor would a question be put, or a line run in the box.
+    assert_eq!(answered(null(), false, "touch x").code, 2);
+    assert_eq!(answered(null(), false, "pwd").code, 2);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     assert_eq!(answered(writer.into(), false, "ls").code, 2);

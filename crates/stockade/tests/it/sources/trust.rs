@@ -99,6 +99,20 @@ fn what_a_file_would_loosen_is_told() {
 }
 
 #[test]
+fn raised_limits_and_fewer_reported_changes_are_told() {
+    let place = Place::new();
+    let told = |text: &str| {
+        place.write("work/stockade.toml", text);
+        let file = place.sources().project_files().into_iter().next().unwrap();
+        file.read().unwrap().unwrap().loosens
+    };
+    assert_eq!(told("[limits]\nwall = '9h'\n"), ["raises limits"]);
+    assert_eq!(told("[code.limits]\nwall = '9h'\n"), ["raises code.limits"]);
+    assert_eq!(told("[box]\nchanges = 'none'\n"), ["reports fewer changes (box.changes)"]);
+    assert!(told("[code.limits]\nwall = '1s'\n[box]\nchanges = 'all'\n").is_empty());
+}
+
+#[test]
 fn the_store_is_private_and_survives() {
     let place = Place::new();
     let file = place.write("work/stockade.toml", LOOSE);

@@ -166,7 +166,7 @@ fn the_journal_has_every_call_and_is_never_written_by_one() {
     let report = as_json(
         &stockade.run(call("Write", &json!({"file_path": "journal.jsonl", "content": ""}))),
     );
-    assert_eq!(report["failure"]["guarantee"], json!("protected"), "{report}");
+    assert_eq!(report["rule"], json!("path/own"), "{report}");
     drop(stockade);
     let text = fs::read_to_string(&journal).unwrap();
     assert!(!text.contains("s3cret"), "{text}");

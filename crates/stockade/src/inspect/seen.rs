@@ -1,0 +1,184 @@
+//! Files as they were when they were first looked at: what a person put there, and not what was made
+//! of it since.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use sha2::{Digest, Sha256};
+
+/// A larger file is no script, and is told by its times alone.
+const HASHED_BYTES_MAX: u64 = 1 << 20;
+/// No more files of one folder are looked at.
+const FILES_MAX: usize = 1000;
+/// What interpreters write beside their sources.
+const CACHE: &str = "__pycache__";
+
+/// Files and folders as they were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    all: Vec<(PathBuf, State)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    NoFile,
+    File(Version),
+    /// All files in a folder, by name; none where there is no folder.
+    Folder(Vec<(PathBuf, Version)>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    /// Its device, number, size, and when it and what is known of it last changed. The last of
+    /// these is the kernel's to set.
+    stamp: [i128; 7],
+    content: Option<[u8; 32]>,
+}
+
+impl Seen {
+    /// These files as they are now; what is not there, or is none, is remembered as that.
+    pub fn of(mut files: Vec<PathBuf>) -> Self {
+        files.sort();
+        files.dedup();
+        Self { all: files.into_iter().map(|file| (file.clone(), State::of_file(&file))).collect() }
+    }
+
+    /// The same with all that is in a folder, there or not.
+    #[must_use]
+    pub fn and_folder(mut self, folder: PathBuf) -> Self {
+        let state = State::of_folder(&folder);
+        self.all.push((folder, state));
+        self
+    }
+
+    /// Which they are.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.all.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// The first that is no longer as it was, of those that this picks.
+    pub fn changed(&self, is_meant: impl Fn(&Path) -> bool) -> Option<&Path> {
+        let mut meant = self.all.iter().filter(|(path, _)| is_meant(path));
+        meant.find(|(path, then)| !then.is_now(path)).map(|(path, _)| path.as_path())
+    }
+}
+
+impl State {
+    fn of_file(path: &Path) -> Self {
+        open(path).map_or(Self::NoFile, |(file, stamp)| Self::File(Version::of(file, stamp)))
+    }
+
+    fn of_folder(path: &Path) -> Self {
+        let known = files_in(path).into_iter().filter_map(|file| {
+            let (opened, stamp) = open(&file)?;
+            Some((file, Version::of(opened, stamp)))
+        });
+        Self::Folder(known.collect())
+    }
+
+    fn is_now(&self, path: &Path) -> bool {
+        let same = |file: &Path, then: &Version| {
+            open(file).is_some_and(|(opened, stamp)| then.is_now(opened, stamp))
+        };
+        match self {
+            Self::NoFile => open(path).is_none(),
+            Self::File(then) => same(path, then),
+            Self::Folder(then) => {
+                files_in(path).iter().eq(then.iter().map(|(file, _)| file))
+                    && then.iter().all(|(file, version)| same(file, version))
+            }
+        }
+    }
+}
+
+impl Version {
+    /// A file with its content, unless it is too large.
+    fn of(file: std::fs::File, stamp: [i128; 7]) -> Self {
+        let mut bytes = Vec::new();
+        let read = file.take(HASHED_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes);
+        let is_whole = u64::try_from(bytes.len()).is_ok_and(|read| read <= HASHED_BYTES_MAX);
+        let content = (read.is_ok() && is_whole).then(|| Sha256::digest(&bytes).into());
+        Self { stamp, content }
+    }
+
+    fn is_now(&self, file: std::fs::File, stamp: [i128; 7]) -> bool {
+        stamp == self.stamp
+            || (self.content.is_some() && Self::of(file, stamp).content == self.content)
+    }
+}
+
+/// A regular file, opened to be read, and its stamp.
+fn open(path: &Path) -> Option<(std::fs::File, [i128; 7])> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&handle).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let stamp = [
+        stat.st_dev.into(),
+        stat.st_ino.into(),
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
+    ];
+    is_file.then(|| (std::fs::File::from(handle), stamp))
+}
+
+/// The files beneath a folder, in order. Links are files here: what they lead to is looked at.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten().filter(|entry| entry.file_name() != CACHE) {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let into = if is_folder { &mut folders } else { &mut found };
+            into.push(entry.path());
+            if found.len().max(folders.len()) > FILES_MAX {
+                break;
+            }
+        }
+    }
+    found.retain(|file| file.is_file());
+    found.sort();
+    found.truncate(FILES_MAX);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Seen;
+
+    #[test]
+    fn what_changes_appears_or_goes_is_noticed_and_what_is_written_alike_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("package")).unwrap();
+        std::fs::write(at("package/a.py"), "1").unwrap();
+        std::fs::write(at("script"), "1").unwrap();
+        let seen = || Seen::of(vec![at("script"), at("absent")]).and_folder(at("package"));
+        let known = seen();
+        let changed = || known.changed(|_| true).map(|path| path.strip_prefix(&folder).unwrap());
+        assert_eq!(changed(), None);
+        std::fs::write(at("script"), "1").unwrap();
+        std::fs::create_dir(at("package/__pycache__")).unwrap();
+        std::fs::write(at("package/__pycache__/a.pyc"), "1").unwrap();
+        assert_eq!(changed(), None, "the same content");
+        std::fs::write(at("absent"), "1").unwrap();
+        assert_eq!(changed().unwrap().to_str(), Some("absent"));
+        assert_eq!(known.changed(|path| !path.ends_with("absent")), None);
+        std::fs::write(at("package/b.py"), "1").unwrap();
+        assert_eq!(changed().unwrap().to_str(), Some("absent"));
+        std::fs::remove_file(at("absent")).unwrap();
+        assert_eq!(changed().unwrap().to_str(), Some("package"));
+        std::fs::remove_file(at("package/b.py")).unwrap();
+        assert_eq!(changed(), None);
+        std::fs::write(at("script"), "2").unwrap();
+        assert_eq!(changed().unwrap().to_str(), Some("script"));
+        std::fs::remove_file(at("script")).unwrap();
+        std::fs::create_dir(at("script")).unwrap();
+        assert_eq!(changed().unwrap().to_str(), Some("script"));
+    }
+}
