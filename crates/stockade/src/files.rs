@@ -24,6 +24,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Instant;
 
+use rustix::fs::Stat;
+
 pub use changes::{Change, Changes, Kind};
 pub use error::FileError;
 pub use told::Told;
@@ -35,6 +37,9 @@ use crate::inspect::Placed;
 pub trait Sight: fmt::Debug + Send {
     /// Whether this real path may be shown.
     fn sees(&self, path: &Path) -> bool;
+
+    /// Whether a file may have another name that must not be shown.
+    fn hides_twin(&self, stat: &Stat) -> bool;
 }
 
 /// One call with all that it needs.

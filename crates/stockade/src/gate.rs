@@ -20,6 +20,7 @@ mod registered;
 mod ruled;
 mod sight;
 mod toolchain;
+mod twins;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};

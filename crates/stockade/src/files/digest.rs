@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use data_encoding::HEXLOWER;
 use rustix::fs::Stat;
+use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
 
 use super::error::FileError;
@@ -17,6 +18,9 @@ use crate::inspect::Identity;
 
 /// Files beyond this are told by their size alone.
 pub(super) const BYTES_MAX: u64 = 64 << 20;
+/// The longest tick of a clock for files, doubled.
+const TICK_NANOS: i64 = 20_000_000;
+const NANOS: i64 = 1_000_000_000;
 /// Hashes that are remembered.
 const REMEMBERED_MAX: usize = 4096;
 
@@ -30,6 +34,16 @@ pub(super) struct Moment {
 }
 
 impl Moment {
+    /// Whether a change that follows now is sure to be told from it: the clock for files is coarse.
+    fn is_over(&self) -> bool {
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        let (seconds, nanos) = self.changed;
+        let end = nanos.saturating_add(TICK_NANOS);
+        let carried = end >= NANOS;
+        let end = if carried { end.saturating_sub(NANOS) } else { end };
+        (seconds.saturating_add(i64::from(carried)), end) < (now.tv_sec, now.tv_nsec)
+    }
+
     pub(super) fn of(stat: &Stat) -> Self {
         let nanos = i64::try_from(stat.st_ctime_nsec).unwrap_or_default();
         Self { identity: Identity::of(stat), changed: (stat.st_ctime, nanos), size: stat.st_size }
@@ -81,7 +95,7 @@ pub(super) fn remembered(
         path: path.to_owned(),
         source,
     })?;
-    if let Some(hash) = &hash {
+    if let Some(hash) = hash.as_ref().filter(|_| Moment::of(&stat).is_over()) {
         let mut all = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
         let all = all.get_or_insert_with(HashMap::new);
         if all.len() >= REMEMBERED_MAX {

@@ -1,5 +1,7 @@
 //! `Edit`: one text in a file replaced by another.
 
+use std::path::Path;
+
 use memchr::memmem::Finder;
 
 use super::error::FileError;
@@ -27,32 +29,51 @@ pub(super) fn edit(job: &Job<'_>, edit: &Edit) -> Result<Told, FileError> {
         return Err(FileError::NoEdit(why));
     }
     let (old, new) = fitting(&bytes, edit);
-    let found: Vec<usize> =
-        if edit.old.is_empty() { vec![0] } else { Finder::new(&old).find_iter(&bytes).collect() };
-    match (found.as_slice(), edit.occurrence) {
-        ([], _) => {
-            let nearest = nearest::nearest(&bytes, &edit.old);
+    let finder = Finder::new(&old);
+    // An empty text is looked for in an empty file alone, and is there once.
+    let count = finder.find_iter(&bytes).count();
+    let twice = if count == 1 { overlapping(&bytes, &finder) } else { None };
+    match (count, edit.occurrence) {
+        (0, _) => {
+            let nearest = nearest::nearest(&bytes, &edit.old, job.until);
             return Err(FileError::NotFound { path: path.clone(), nearest });
         }
-        ([_], _) | (_, Occurrence::All) => {}
-        (several, Occurrence::Once) => {
-            let numbers: Vec<String> = several
-                .iter()
-                .take(LINES_NAMED)
-                .map(|at| lines::number(&bytes, *at).to_string())
-                .collect();
-            let more = if several.len() > LINES_NAMED { ", …" } else { "" };
-            let (count, lines) = (several.len(), format!("{}{more}", numbers.join(", ")));
-            return Err(FileError::Several { path: path.clone(), count, lines });
+        (1, Occurrence::Once) if twice.is_none() => {}
+        (_, Occurrence::All) => {}
+        (_, Occurrence::Once) => {
+            let places = twice.unwrap_or_else(|| {
+                finder.find_iter(&bytes).take(LINES_NAMED.saturating_add(1)).collect()
+            });
+            return Err(several(path, &bytes, &places, count));
         }
     }
-    let made = replaced(&bytes, &found, old.len(), &new);
+    let made = replaced(&bytes, &finder, count, &new).map_err(|size| FileError::TooLarge {
+        path: path.clone(),
+        bytes: size,
+        most: BYTES_MAX,
+    })?;
     let old_file = (file, stat);
     let mut told = put::put(job, Some(&old_file), Some(&bytes), &made)?;
-    if found.len() > 1 {
-        told.remarks.push(format!("{} places were replaced", found.len()));
+    if count > 1 {
+        told.remarks.push(format!("{count} places were replaced"));
     }
     Ok(told)
+}
+
+/// The first two places of a text if they have bytes in common: it is not there exactly once.
+fn overlapping(bytes: &[u8], finder: &Finder<'_>) -> Option<Vec<usize>> {
+    let first = finder.find(bytes)?;
+    let next = first.checked_add(1)?;
+    let second = finder.find(bytes.get(next..).filter(|rest| !rest.is_empty())?)?;
+    Some(vec![first, next.saturating_add(second)])
+}
+
+fn several(path: &Path, bytes: &[u8], places: &[usize], count: usize) -> FileError {
+    let numbers: Vec<String> =
+        places.iter().take(LINES_NAMED).map(|at| lines::number(bytes, *at).to_string()).collect();
+    let more = if places.len() > LINES_NAMED { ", …" } else { "" };
+    let lines = format!("{}{more}", numbers.join(", "));
+    FileError::Several { path: path.to_owned(), count: count.max(places.len()), lines }
 }
 
 /// The two texts with the line ends that the file has where the old one is to be found.
@@ -70,14 +91,22 @@ fn fitting(bytes: &[u8], edit: &Edit) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-fn replaced(bytes: &[u8], found: &[usize], long: usize, new: &[u8]) -> Vec<u8> {
-    let mut made = Vec::with_capacity(bytes.len());
+/// The text with all places replaced, or how long it would be if that is too much.
+fn replaced(bytes: &[u8], finder: &Finder<'_>, count: usize, new: &[u8]) -> Result<Vec<u8>, u64> {
+    let long = finder.needle().len();
+    let kept = bytes.len().saturating_sub(count.saturating_mul(long));
+    let size = kept.saturating_add(count.saturating_mul(new.len()));
+    let told = u64::try_from(size).unwrap_or(u64::MAX);
+    if told > BYTES_MAX {
+        return Err(told);
+    }
+    let mut made = Vec::with_capacity(size);
     let mut from = 0_usize;
-    for at in found {
-        made.extend_from_slice(bytes.get(from..*at).unwrap_or_default());
+    for at in finder.find_iter(bytes) {
+        made.extend_from_slice(bytes.get(from..at).unwrap_or_default());
         made.extend_from_slice(new);
         from = at.saturating_add(long);
     }
     made.extend_from_slice(bytes.get(from..).unwrap_or_default());
-    made
+    Ok(made)
 }

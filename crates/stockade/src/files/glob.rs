@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 use rustix::fs::AtFlags;
 
 use super::error::FileError;
@@ -16,6 +16,8 @@ use crate::call::file::Glob;
 const FILES_MAX: usize = 1000;
 /// A longer pattern is none that a person wrote.
 const PATTERN_BYTES_MAX: usize = 4096;
+/// Letters of what is wrong with one.
+const WHY_MAX: usize = 200;
 
 /// Finds the files whose paths below the folder are like the pattern.
 pub(super) fn glob(job: &Job<'_>, glob: &Glob) -> Result<Told, FileError> {
@@ -55,20 +57,26 @@ pub(super) fn shown<'p>(path: &'p Path, from: &Path) -> &'p Path {
 }
 
 /// A pattern without a slash is about names, wherever they are.
-pub(super) fn either_pattern(text: &str) -> Result<GlobMatcher, FileError> {
+pub(super) fn either_pattern(text: &str) -> Result<GlobSet, FileError> {
     if text.contains('/') { path_pattern(text) } else { name_pattern(text) }
 }
 
-fn name_pattern(text: &str) -> Result<GlobMatcher, FileError> {
+fn name_pattern(text: &str) -> Result<GlobSet, FileError> {
     path_pattern(&format!("**/{text}"))
 }
 
-fn path_pattern(text: &str) -> Result<GlobMatcher, FileError> {
+fn path_pattern(text: &str) -> Result<GlobSet, FileError> {
     if text.len() > PATTERN_BYTES_MAX {
         return Err(FileError::Pattern(format!("it is longer than {PATTERN_BYTES_MAX} bytes")));
     }
     let text = text.trim_start_matches("./");
     let glob = GlobBuilder::new(text).literal_separator(true).build();
-    let glob = glob.map_err(|error| FileError::Pattern(error.to_string()))?;
-    Ok(glob.compile_matcher())
+    // A single pattern has a matcher of its own, whose making panics where a set's is an error.
+    let set = glob.and_then(|glob| GlobSet::builder().add(glob).build());
+    set.map_err(|error| FileError::Pattern(said(&error)))
+}
+
+/// Why a pattern is none, without all of it.
+fn said(error: &globset::Error) -> String {
+    error.kind().to_string().chars().take(WHY_MAX).collect()
 }

@@ -1,78 +1,84 @@
-//! `Grep`: files and lines by what is in them, with the regular expressions of ripgrep, whose time
-//! grows with the text alone and not with the pattern's tricks.
+//! `Grep`: files and lines by what is in them, searched with the library of ripgrep on handles that
+//! we opened.
 
-mod lines;
+mod answer;
+mod bounded;
+mod engine;
+mod sink;
 
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use globset::GlobMatcher;
+use globset::GlobSet;
 use ignore::types::{Types, TypesBuilder};
-use regex::bytes::{Regex, RegexBuilder};
 use rustix::fs::FileType;
 
-use self::lines::{Answer, Searched};
+use self::answer::Answer;
+use self::engine::{Engine, HEAP_BYTES_MAX};
+use self::sink::End;
 use super::error::FileError;
 use super::glob::either_pattern;
-use super::open::{entry, is_binary, judged, regular, whole};
+use super::open::{entry, judged, regular};
 use super::tree::{Met, Next, Walked, walk};
 use super::{Job, Told};
-use crate::call::file::{Case, Grep, Span};
+use crate::call::file::Grep;
 use crate::inspect::stat_of;
-
-/// Larger files are passed by.
-const FILE_BYTES_MAX: u64 = 32 << 20;
-/// A longer pattern is none that a person wrote.
-const PATTERN_BYTES_MAX: usize = 64 << 10;
-/// Memory of a compiled pattern.
-const COMPILED_BYTES_MAX: usize = 16 << 20;
+use crate::limits::LimitHit;
 
 /// Looks for the pattern in a file, or in all files of a folder.
 pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<Told, FileError> {
-    let search = Search::new(grep)?;
-    let mut answer = Answer::new(job, grep);
-    let mut passed = Passed::default();
+    let mut search = Search::new(job, grep)?;
     let handle = job.place.file.as_ref();
     let handle = handle.ok_or_else(|| FileError::Missing(job.place.real.clone()))?;
     let mode =
         stat_of(handle.as_fd()).map_err(FileError::system("look at", &job.place.real))?.st_mode;
     let walked = if FileType::from_raw_mode(mode) == FileType::Directory {
-        walk(job, |met| search.meet(met, &mut answer, &mut passed))?
+        walk(job, |met| search.meet(met))?
     } else {
-        let (file, stat) = judged(job.place)?;
-        let bytes = whole(&file, &stat, &job.place.real, FILE_BYTES_MAX)?;
-        if is_binary(&bytes) {
-            let bytes = u64::try_from(stat.st_size).unwrap_or_default();
-            return Err(FileError::Binary { path: job.place.real.clone(), bytes });
-        }
-        search.file(&job.place.real, &bytes, &mut answer);
+        search.named()?;
         Walked::default()
     };
-    let limit = walked.limit;
-    let mut remarks = walked.remarks();
-    remarks.extend(passed.remarks());
-    let mut told = answer.told();
-    told.remarks.extend(remarks);
-    told.limit = told.limit.or(limit);
-    Ok(told)
+    Ok(search.told(&walked))
 }
 
-/// Files that were passed by.
+/// Files of which not all was searched.
 #[derive(Debug, Default)]
 struct Passed {
     binary: u64,
+    binary_later: u64,
     large: u64,
     unread: u64,
+    unseen: u64,
+    late: bool,
 }
 
 impl Passed {
+    fn add(&mut self, end: &End) {
+        let count = match end {
+            End::Done => return,
+            End::Late => {
+                self.late = true;
+                return;
+            }
+            End::Binary => &mut self.binary,
+            End::BinaryLater => &mut self.binary_later,
+            End::Large => &mut self.large,
+            End::Unread(_) => &mut self.unread,
+        };
+        *count = count.saturating_add(1);
+    }
+
     fn remarks(&self) -> Vec<String> {
         let said = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
-        let large = format!("files were passed by, with more than {FILE_BYTES_MAX} bytes");
+        let large = format!("files were not searched to the end: more than {HEAP_BYTES_MAX} bytes");
+        let large = format!("{large} in one line, or in all if multiline");
         [
             said(self.binary, "binary files were passed by"),
+            said(self.binary_later, "files were searched up to a zero byte in them"),
             said(self.large, &large),
             said(self.unread, "files could not be read"),
+            said(self.unseen, "files were left out: the policy hides another name of theirs"),
         ]
         .into_iter()
         .flatten()
@@ -80,74 +86,87 @@ impl Passed {
     }
 }
 
-struct Search {
-    regex: Regex,
-    span: Span,
-    /// Whether a text without a match has no line with one.
-    is_sieve: bool,
-    names: Option<GlobMatcher>,
+struct Search<'s> {
+    job: &'s Job<'s>,
+    engine: Engine,
+    names: Option<GlobSet>,
     types: Option<Types>,
+    answer: Answer<'s>,
+    passed: Passed,
 }
 
-impl Search {
-    fn new(grep: &Grep) -> Result<Self, FileError> {
-        if grep.pattern.len() > PATTERN_BYTES_MAX {
-            let why = format!("it is longer than {PATTERN_BYTES_MAX} bytes");
-            return Err(FileError::Pattern(why));
-        }
-        let regex = RegexBuilder::new(&grep.pattern)
-            .case_insensitive(grep.case == Case::Ignored)
-            .multi_line(true)
-            .dot_matches_new_line(grep.span == Span::Lines)
-            .crlf(true)
-            .size_limit(COMPILED_BYTES_MAX)
-            .dfa_size_limit(COMPILED_BYTES_MAX)
-            .build()
-            .map_err(|error| FileError::Pattern(error.to_string()))?;
-        let anchors = ["\\A", "\\z"];
+impl<'s> Search<'s> {
+    fn new(job: &'s Job<'s>, grep: &'s Grep) -> Result<Self, FileError> {
         Ok(Self {
-            regex,
-            span: grep.span,
-            is_sieve: !anchors.iter().any(|anchor| grep.pattern.contains(anchor)),
+            job,
+            engine: Engine::new(grep)?,
             names: grep.glob.as_deref().map(either_pattern).transpose()?,
             types: grep.kind.as_deref().map(types).transpose()?,
+            answer: Answer::new(job, grep),
+            passed: Passed::default(),
         })
     }
 
-    fn meet(&self, met: &Met<'_>, answer: &mut Answer<'_>, passed: &mut Passed) -> Next {
-        let is_meant = met.kind == FileType::RegularFile
-            && self.names.as_ref().is_none_or(|names| names.is_match(met.below))
-            && self
-                .types
-                .as_ref()
-                .is_none_or(|types| types.matched(met.path, false).is_whitelist());
-        if !is_meant {
+    /// Searches the file that the call names.
+    fn named(&mut self) -> Result<(), FileError> {
+        let path = &self.job.place.real;
+        let (file, stat) = judged(self.job.place)?;
+        match self.file(path, &file) {
+            End::Binary => {
+                let bytes = u64::try_from(stat.st_size).unwrap_or_default();
+                Err(FileError::Binary { path: path.clone(), bytes })
+            }
+            End::Unread(source) => {
+                Err(FileError::System { doing: "read", path: path.clone(), source })
+            }
+            end @ (End::Done | End::BinaryLater | End::Large | End::Late) => {
+                self.passed.add(&end);
+                Ok(())
+            }
+        }
+    }
+
+    fn meet(&mut self, met: &Met<'_>) -> Next {
+        if !self.is_meant(met) {
             return Next::Go;
         }
-        let count = |count: &mut u64| *count = count.saturating_add(1);
         let opened = entry(met.folder, met.name)
             .map_err(FileError::system("open", met.path))
             .and_then(|handle| regular(handle.as_fd(), met.path));
-        match opened.and_then(|(file, stat)| whole(&file, &stat, met.path, FILE_BYTES_MAX)) {
-            Ok(bytes) if is_binary(&bytes) => count(&mut passed.binary),
-            Ok(bytes) => self.file(met.path, &bytes, answer),
-            Err(FileError::TooLarge { .. }) => count(&mut passed.large),
+        match opened {
+            Ok((_, stat)) if self.job.sight.hides_twin(&stat) => {
+                self.passed.unseen = self.passed.unseen.saturating_add(1);
+            }
+            Ok((file, _)) => {
+                let end = self.file(met.path, &file);
+                self.passed.add(&end);
+            }
             // It was replaced by something else since the folder was read.
             Err(FileError::NoFile { .. }) => {}
-            Err(_) => count(&mut passed.unread),
+            Err(_) => self.passed.unread = self.passed.unread.saturating_add(1),
         }
-        if answer.is_full() { Next::Stop } else { Next::Go }
+        if self.answer.is_full() || self.passed.late { Next::Stop } else { Next::Go }
     }
 
-    fn file(&self, path: &Path, bytes: &[u8], answer: &mut Answer<'_>) {
-        if (self.is_sieve || self.span == Span::Lines) && !self.regex.is_match(bytes) {
-            return;
-        }
-        let searched = match self.span {
-            Span::Line => Searched::by_line(bytes, &self.regex),
-            Span::Lines => Searched::over_lines(bytes, &self.regex),
-        };
-        answer.add(path, &searched);
+    fn is_meant(&self, met: &Met<'_>) -> bool {
+        let has_name = self.names.as_ref().is_none_or(|names| names.is_match(met.below));
+        let is_type = |types: &Types| types.matched(met.path, false).is_whitelist();
+        met.kind == FileType::RegularFile && has_name && self.types.as_ref().is_none_or(is_type)
+    }
+
+    fn file(&mut self, path: &Path, file: &File) -> End {
+        self.engine.search(file, self.job.until, self.answer.about(path))
+    }
+
+    fn told(self, walked: &Walked) -> Told {
+        let is_late = self.passed.late && walked.limit.is_none();
+        let late = is_late.then(|| "the time was up before the end".to_owned());
+        let mut told = self.answer.told();
+        told.remarks.extend(walked.remarks());
+        told.remarks.extend(self.passed.remarks());
+        told.remarks.extend(late);
+        told.limit = walked.limit.or_else(|| self.passed.late.then_some(LimitHit::Wall));
+        told
     }
 }
 

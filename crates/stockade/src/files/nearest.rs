@@ -1,7 +1,11 @@
 //! Where a text that is not in a file comes nearest to being there, and in what it differs.
 
+use std::time::Instant;
+
 /// Comparisons of lines before only the first line is looked for.
 const COMPARISONS_MAX: usize = 400_000;
+/// As much of a file is looked at.
+const LOOKED_BYTES_MAX: usize = 4 << 20;
 /// Letters of a line that are shown.
 const SHOWN_MAX: usize = 120;
 /// Lines that have less in common than this, of a thousand, are not near.
@@ -9,9 +13,10 @@ const NEAR_MIN: usize = 350;
 const SAME: usize = 1000;
 const SAME_BUT_SPACE: usize = 950;
 
-/// Says it in words.
-pub(super) fn nearest(bytes: &[u8], wanted: &str) -> String {
-    let text = String::from_utf8_lossy(bytes);
+/// Says it in words, with what was found when the time is up.
+pub(super) fn nearest(bytes: &[u8], wanted: &str, until: Instant) -> String {
+    let looked_at = bytes.get(..LOOKED_BYTES_MAX).unwrap_or(bytes);
+    let text = String::from_utf8_lossy(looked_at);
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = wanted.lines().collect();
     let compared = lines.len().saturating_mul(wanted.len());
@@ -20,7 +25,12 @@ pub(super) fn nearest(bytes: &[u8], wanted: &str) -> String {
     let mut best: Option<(usize, usize)> = None;
     for at in 0..lines.len() {
         let here = lines.get(at..).unwrap_or_default();
-        let likeness: usize = here.iter().zip(looked_for).map(|(a, b)| like(a, b)).sum();
+        let in_time = |_: &_| Instant::now() < until;
+        let pairs = here.iter().zip(looked_for).take_while(in_time);
+        let likeness: usize = pairs.map(|(a, b)| like(a, b)).sum();
+        if Instant::now() >= until {
+            break;
+        }
         if best.is_none_or(|(most, _)| likeness > most) {
             best = Some((likeness, at));
         }
@@ -29,7 +39,9 @@ pub(super) fn nearest(bytes: &[u8], wanted: &str) -> String {
         (likeness >= NEAR_MIN.saturating_mul(looked_for.len())).then_some(at)
     };
     let Some(at) = best.and_then(near) else {
-        return "nothing in it comes near".to_owned();
+        let is_cut = looked_at.len() < bytes.len() || Instant::now() >= until;
+        let all = if is_cut { ", as far as was looked" } else { "" };
+        return format!("nothing in it comes near{all}");
     };
     let here = lines.get(at..).unwrap_or_default();
     let differs = |(a, b): (&&str, &&str)| a != b;
@@ -59,8 +71,8 @@ fn like(a: &str, b: &str) -> usize {
     if a == b {
         return SAME;
     }
-    let squeezed = |text: &str| text.split_whitespace().collect::<String>();
-    if a.trim() == b.trim() || squeezed(a) == squeezed(b) {
+    let letters = |text| str::chars(text).filter(|letter| !letter.is_whitespace());
+    if letters(a).eq(letters(b)) {
         return SAME_BUT_SPACE;
     }
     let (a, b) = (a.trim().as_bytes(), b.trim().as_bytes());
@@ -89,7 +101,13 @@ fn shown(a: &str, b: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::nearest;
+
+    fn later() -> Instant {
+        Instant::now().checked_add(Duration::from_secs(60)).unwrap()
+    }
 
     #[test]
     fn the_nearest_place_is_named_with_what_differs() {
@@ -101,18 +119,28 @@ mod tests {
             ("something else altogether", "nothing in it comes near"),
             ("    let y = 2;\n}\nend", "the file ends before it"),
         ] {
-            let text = nearest(file, wanted);
+            let text = nearest(file, wanted, later());
             assert!(text.contains(said), "{wanted:?}: {text}");
         }
-        assert_eq!(nearest(b"", "x"), "nothing in it comes near");
+        assert_eq!(nearest(b"", "x", later()), "nothing in it comes near");
     }
 
     #[test]
     fn a_large_file_is_looked_through_in_time() {
         let file = "line of text\n".repeat(200_000);
-        let started = std::time::Instant::now();
-        let said = nearest(file.as_bytes(), &"line of text!\n".repeat(50));
+        let started = Instant::now();
+        let said = nearest(file.as_bytes(), &"line of text!\n".repeat(50), later());
         assert!(said.contains("line 1,"), "{said}");
         assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn no_text_keeps_it_longer_than_its_time() {
+        let file = ["x y ".repeat(1000), "\n".to_owned()].concat().repeat(500);
+        let wanted = ["x y ".repeat(999), "z\n".to_owned()].concat().repeat(800);
+        let started = Instant::now();
+        let until = started.checked_add(Duration::from_millis(200)).unwrap();
+        nearest(file.as_bytes(), &wanted, until);
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     }
 }

@@ -4,14 +4,16 @@
 //! once; a name that is there already is renamed over, so that readers see the one or the other.
 
 mod kept;
+mod made;
 mod temporary;
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use self::made::Made;
 use self::temporary::Temporary;
 use super::error::FileError;
 use super::{Change, Job, Kind, Told, digest, lines, open, risky};
@@ -85,8 +87,8 @@ fn place(
     bytes: &[u8],
 ) -> Result<Vec<String>, FileError> {
     let (place, path) = (job.place, &job.place.real);
-    let made = make_missing(job)?;
-    let folder = made.as_ref().map_or(place.folder.as_fd(), |made| made.as_fd());
+    let made = Made::make(job)?;
+    let folder = made.last();
     let system = |doing| FileError::system(doing, path);
     let mut temporary = Temporary::make(job, folder)?;
     let mut remarks = Vec::new();
@@ -97,7 +99,7 @@ fn place(
         remarks = kept::keep(file, stat, temporary.file())?;
     }
     temporary.fill(bytes)?;
-    is_still_there(job, folder, made.is_some())?;
+    is_still_there(job, folder, !made.is_empty())?;
     match old {
         None => temporary.link(&place.name).map_err(|error| match error {
             Errno::EXIST => FileError::Changed(path.clone()),
@@ -116,25 +118,8 @@ fn place(
     if let Err(errno) = synced {
         remarks.push(format!("its folder could not be written to the disk: {errno}"));
     }
+    made.keep();
     Ok(remarks)
-}
-
-/// Makes the folders that are not there, one by one beneath the one that was judged.
-fn make_missing(job: &Job<'_>) -> Result<Option<OwnedFd>, FileError> {
-    let place = job.place;
-    let mut here: Option<OwnedFd> = None;
-    for name in &place.missing {
-        let at = here.as_ref().map_or(place.folder.as_fd(), |here| here.as_fd());
-        let system = |doing| FileError::system(doing, &place.real);
-        match rustix::fs::mkdirat(at, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-            // Another may have made it; a link in its place is not entered.
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(system("make the folder for")(errno)),
-        }
-        let entered = open::entry(at, name).map_err(system("enter the folder of"))?;
-        here = Some(entered);
-    }
-    Ok(here)
 }
 
 /// The folder has to be where it was when it was judged.

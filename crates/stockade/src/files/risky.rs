@@ -44,6 +44,16 @@ pub fn why(path: &Path) -> Option<&'static str> {
     data.get(*entry).map(|entry| entry.why.as_str())
 }
 
+/// How code runs from files in a folder with this path, for a link in its place.
+pub(super) fn why_above(path: &Path) -> Option<&'static str> {
+    let is_above = |listed: &String| {
+        let mut above = Path::new(listed).ancestors().skip(1);
+        above.any(|above| above != Path::new("") && path.ends_with(above))
+    };
+    let entry = data()?.iter().find(|entry| entry.paths.iter().any(is_above))?;
+    Some(entry.why.as_str())
+}
+
 /// A place that is looked at after every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {

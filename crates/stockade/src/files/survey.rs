@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, Stat};
 use rustix::time::{ClockId, clock_gettime};
 
 use self::after::Walk;
-use self::before::{Seen, look};
+use self::before::{Looked, Seen, look};
 use super::digest::remembered;
 use super::{Change, Changes, Kind, risky};
 use crate::confine::Watched;
@@ -50,7 +50,8 @@ impl Before {
                 folders.push((folder, path.clone()));
             }
         }
-        let risky = folders.iter().flat_map(|(folder, path)| look(folder.as_fd(), path)).collect();
+        let risky = folders.iter().flat_map(|(folder, path)| look(folder.as_fd(), path).seen);
+        let risky = risky.collect();
         let now = clock_gettime(ClockId::RealtimeCoarse);
         let started = (now.tv_sec, now.tv_nsec);
         Some(Self { root: root.to_owned(), folders, watched, risky, started })
@@ -58,14 +59,13 @@ impl Before {
 
     /// Looks again, and tells the difference.
     pub fn compare(self) -> Changes {
-        let mut files = self.risky_changes();
-        let mut unseen = None;
+        let (mut files, mut unseen) = self.risky_changes();
         if self.watched == Watched::All {
             let mut walk = Walk::new(self.started);
             for (folder, path) in &self.folders {
                 walk.through(folder.as_fd(), path);
             }
-            unseen = walk.unseen();
+            unseen = walk.unseen().or(unseen);
             let known: Vec<String> = files.iter().map(|change| change.path.clone()).collect();
             let others = walk.found.into_iter().map(|found| self.change(found));
             files.extend(others.filter(|change| !known.contains(&change.path)));
@@ -80,9 +80,15 @@ impl Before {
         Changes { files, unseen }
     }
 
-    fn risky_changes(&self) -> Vec<Change> {
-        let now: Vec<Seen> =
-            self.folders.iter().flat_map(|(folder, path)| look(folder.as_fd(), path)).collect();
+    /// What changed of the files from which code runs, and what of them was not looked at.
+    fn risky_changes(&self) -> (Vec<Change>, Option<String>) {
+        let (mut now, mut unseen) = (Vec::new(), None);
+        for (folder, path) in &self.folders {
+            let Looked { seen, cut } = look(folder.as_fd(), path);
+            let more = |name| format!("not all was looked at in {name}: there are too many files");
+            unseen = unseen.or(cut.map(more));
+            now.extend(seen);
+        }
         let mut files = Vec::new();
         for seen in &now {
             let before = self.risky.iter().find(|before| before.path == seen.path);
@@ -97,7 +103,7 @@ impl Before {
                 size: Some(seen.size),
                 before: before.and_then(|before| before.hash.clone()),
                 after: seen.hash.clone(),
-                runs_code: self.why(&seen.path),
+                runs_code: self.why(&seen.path, seen.is_link()),
             });
         }
         for seen in self.risky.iter().filter(|seen| !now.iter().any(|now| now.path == seen.path)) {
@@ -107,15 +113,15 @@ impl Before {
                 size: None,
                 before: seen.hash.clone(),
                 after: None,
-                runs_code: self.why(&seen.path),
+                runs_code: self.why(&seen.path, seen.is_link()),
             });
         }
-        files
+        (files, unseen)
     }
 
     fn change(&self, found: after::Found) -> Change {
-        let after::Found { path, kind, size, hash } = found;
-        let runs_code = self.why(&path);
+        let after::Found { path, kind, size, hash, is_link } = found;
+        let runs_code = self.why(&path, is_link);
         Change {
             path: self.told(&path),
             kind,
@@ -126,8 +132,10 @@ impl Before {
         }
     }
 
-    fn why(&self, path: &Path) -> Option<&'static str> {
-        risky::why(path.strip_prefix(&self.root).unwrap_or(path))
+    fn why(&self, path: &Path, is_link: bool) -> Option<&'static str> {
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        let above = || is_link.then(|| risky::why_above(path)).flatten();
+        risky::why(path).or_else(above)
     }
 
     fn told(&self, path: &Path) -> String {

@@ -1,9 +1,12 @@
 //! Calls of the file tools: judged by the rules for what they read and write, on the handles with
 //! which they are carried out.
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
 
 use super::act::{all_protected, lands_in};
 use super::examine::{Examination, Examined, Examiner};
@@ -15,9 +18,9 @@ use crate::call::file::{Edit, FileCall, Write};
 use crate::call::{CallId, ToolCall};
 use crate::confine::Files;
 use crate::files::Sight;
-use crate::inspect::{Axis, Finding, Misplaced, Placed, View, Weight};
+use crate::inspect::{Axis, Finding, Misplaced, Placed, View, Weight, stat_of};
 use crate::outcome::Failure;
-use crate::policy::rule::{Facts, PathFacts, Reach, Rules};
+use crate::policy::rule::{Facts, PathFacts, Reach};
 use crate::policy::weigh::Kind;
 use crate::policy::{Decision, Judgement, Mode, Profile, Ruling};
 use crate::shell::state::lexical;
@@ -49,9 +52,12 @@ impl Examiner {
         let confinement = self.confinement(call);
         let shown = shown(call, &[], &view, self.home());
         let mut act = act(file.name(), &shown, &confinement.files);
-        let protected = protected_by(file, &path, &place, &confinement.files.protect);
+        let protected = protected_by(file, &path, &place, &confinement.files);
         act.protected = protected.first().cloned();
-        let findings = self.found_in(file, &path, &place, (&confinement.files, protected.first()));
+        let sight = self.sight(file, &shown.facts, &confinement.files);
+        let mut findings =
+            self.found_in(file, &path, &place, (&confinement.files, protected.first()));
+        findings.extend(twin(&place, &path, &sight));
         let policy = self.policy();
         let found = policy.found(&findings, Profile::Strict);
         let rule = policy.rules.decide(&shown.facts);
@@ -59,11 +65,10 @@ impl Examiner {
         // No box holds it, and no axis has looked at what it writes.
         let Judgement { ruling, ground, .. } =
             policy.judge_in(Tier::Process, found, rule, &act, Profile::Contained);
-        let sight = || self.sight(file, &shown.facts, &confinement.files);
         let cleared = match place {
-            Ok(place) if ruling.decision != Decision::Deny => {
-                self.cleared_files(call, file, place, (&view, protected), sight()).map_err(Some)
-            }
+            Ok(place) if ruling.decision != Decision::Deny => self
+                .cleared_files(call, file, place, (&view, protected), Box::new(sight))
+                .map_err(Some),
             Ok(_) | Err(_) => Err(None),
         };
         let question =
@@ -92,6 +97,11 @@ impl Examiner {
         place: &Result<Placed, Misplaced>,
         (files, protected): (&Files, Option<&PathBuf>),
     ) -> Vec<Finding> {
+        if file.path().is_some_and(|path| path.to_str().is_none()) {
+            // Rules are text, and what they are held against has to be the path that is opened.
+            let text = format!("{path:?} is no text (UTF-8)");
+            return vec![finding("unknowable", text, "give the file another name")];
+        }
         let place = match place {
             Ok(place) => place,
             Err(Misplaced::Outside(real)) => {
@@ -134,15 +144,18 @@ impl Examiner {
         found
     }
 
-    fn sight(&self, file: &FileCall, facts: &Facts, files: &Files) -> Box<dyn Sight> {
+    fn sight(&self, file: &FileCall, facts: &Facts, files: &Files) -> RuledSight {
         let mut facts = facts.clone();
         facts.reads.clear();
-        // What is only read or written by name meets no other file.
-        let rules = match file {
-            FileCall::Glob(_) | FileCall::Grep(_) => self.policy().rules.clone(),
-            FileCall::Read(_) | FileCall::Write(_) | FileCall::Edit(_) => Rules::default(),
+        facts.writes.clear();
+        // Of a file that is named, the question was put; another one's name was never in it.
+        let bar = match file {
+            FileCall::Glob(_) | FileCall::Grep(_) => Decision::Ask,
+            FileCall::Read(_) | FileCall::Write(_) | FileCall::Edit(_) => Decision::Deny,
         };
-        Box::new(RuledSight { rules, facts, hide: files.hide.clone() })
+        let (rules, hide) = (self.policy().rules.clone(), files.hide.clone());
+        let root = self.root().path().to_owned();
+        RuledSight { rules, facts, hide, root, bar, twins: OnceCell::new() }
     }
 
     fn cleared_files(
@@ -168,21 +181,47 @@ impl Examiner {
     }
 }
 
+/// Whether a file is shown by this name that another one hides.
+fn twin(place: &Result<Placed, Misplaced>, path: &Path, sight: &RuledSight) -> Option<Finding> {
+    let stat = stat_of(place.as_ref().ok()?.file.as_ref()?.as_fd()).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    (is_file && sight.hides_twin(&stat)).then(|| {
+        let text = format!(
+            "{path:?} has other names (hard links), of which the policy hides one, or not all could \
+             be looked for"
+        );
+        finding("hidden", text, "do without it, or ask the person for what is in it")
+    })
+}
+
 /// The protected paths that a call writes, by its own path and by where that leads. A file in the
-/// place of a folder above one would take it along.
+/// place of a folder above one would take it along. What is git's in a repository further down is held
+/// as it would be at the top: git runs it when it is called there.
 fn protected_by(
     file: &FileCall,
     path: &Path,
     place: &Result<Placed, Misplaced>,
-    protect: &[PathBuf],
+    files: &Files,
 ) -> Vec<PathBuf> {
     let Some(place) = place.as_ref().ok().filter(|_| file.writes()) else { return Vec::new() };
-    let written = PathFacts {
-        real: Some(place.real.clone()),
-        reach: Reach::Tree,
-        ..PathFacts::new(lexical(Path::new("/"), path))
-    };
-    all_protected(&written, protect).cloned().collect()
+    let tree = |path, real| PathFacts { real, reach: Reach::Tree, ..PathFacts::new(path) };
+    let written = tree(lexical(Path::new("/"), path), Some(place.real.clone()));
+    let inner = gits_own(&place.real, &files.root).map(|path| tree(path, None));
+    let mut found: Vec<PathBuf> = all_protected(&written, &files.protect).cloned().collect();
+    for path in inner.iter().flat_map(|inner| all_protected(inner, &files.protect)) {
+        if !found.contains(path) {
+            found.push(path.clone());
+        }
+    }
+    found
+}
+
+/// A path in the folder of git of some repository below the root, as it would be in the root's.
+fn gits_own(real: &Path, root: &Path) -> Option<PathBuf> {
+    let below = real.strip_prefix(root).ok()?;
+    let names: Vec<_> = below.components().collect();
+    let at = names.iter().rposition(|name| name.as_os_str() == ".git").filter(|at| *at > 0)?;
+    Some(root.join(names.get(at..)?.iter().collect::<PathBuf>()))
 }
 
 /// The file or folder that a call is about.

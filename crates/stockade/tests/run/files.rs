@@ -2,11 +2,14 @@
 //! make them do.
 
 mod changes;
+mod crash;
 mod door;
 mod edit;
+mod engine;
 mod race;
 mod read;
 mod search;
+mod twins;
 mod write;
 
 use serde_json::{Value, json};

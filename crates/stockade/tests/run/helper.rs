@@ -128,6 +128,7 @@ fn plays_the_part_that_it_was_started_for() {
         "control" => control(&folder, &argv),
         "crowd" => crowd(&folder, &argv),
         "flood" => flood(&folder, &argv),
+        "rewrite" => rewrite(&folder),
         "cost" => cost(&folder, &argv, 0),
         "cost-large" => cost(&folder, &argv, 1 << 30),
         other => panic!("no such part: {other}"),
@@ -179,6 +180,16 @@ fn crowd(folder: &Path, argv: &[String]) -> Value {
         "after": descriptors(),
         "children": std::fs::read_to_string(own).unwrap_or_default().trim(),
     })
+}
+
+/// Writes one file again and again, until it is killed.
+fn rewrite(folder: &Path) -> Value {
+    let stockade = open(folder, unboxed());
+    loop {
+        for letter in ["a", "b"] {
+            assert!(stockade.run(ToolCall::write("f", letter.repeat(300_000))).ok());
+        }
+    }
 }
 
 fn descriptors() -> Vec<String> {

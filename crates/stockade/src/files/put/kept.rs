@@ -12,6 +12,9 @@ use crate::files::FileError;
 /// The most that the kernel takes of one attribute, and of all their names.
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 
+/// The access control list of a file.
+const RIGHTS: &str = "system.posix_acl_access";
+
 /// Gives a new file what the old one has. What cannot be kept is said.
 pub(super) fn keep(old: &File, stat: &Stat, new: &File) -> Result<Vec<String>, FileError> {
     let mut lost = Vec::new();
@@ -23,6 +26,13 @@ pub(super) fn keep(old: &File, stat: &Stat, new: &File) -> Result<Vec<String>, F
             lost.push("its owner could not be kept: it is the caller's now".to_owned());
         } else if whole.is_err() {
             lost.push("its owner could not be kept, only its group".to_owned());
+        }
+    }
+    // A folder can give new files rights for others, which the old one may not have had.
+    match rustix::fs::fremovexattr(new, RIGHTS) {
+        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+        Err(errno) => {
+            lost.push(format!("rights that its folder gave it could not be taken: {errno}"));
         }
     }
     // As with any write, the bits that lend the owner's rights are not kept.

@@ -12,11 +12,15 @@ use rustix::io::Errno;
 use super::{remembered, size_of};
 use crate::files::Kind;
 use crate::files::open::{beneath, entry};
+use crate::files::risky;
 use crate::inspect::stat_of;
 
 /// Names that are looked at, and how long that may take.
 const NAMES_MAX: usize = 200_000;
 const TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Folders in which git keeps what it stores, and from which nothing runs.
+const GITS_OWN: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
 /// A file that was changed.
 #[derive(Debug)]
@@ -25,6 +29,7 @@ pub(super) struct Found {
     pub(super) kind: Kind,
     pub(super) size: u64,
     pub(super) hash: Option<String>,
+    pub(super) is_link: bool,
 }
 
 /// A walk with its bounds.
@@ -53,7 +58,7 @@ impl Walk {
         (self.unread > 0).then(|| format!("{} folders could not be read", self.unread))
     }
 
-    /// Goes through a folder. What git keeps for itself is passed by.
+    /// Goes through a folder. Of what git keeps for itself, only that is told from which code runs.
     pub(super) fn through(&mut self, start: BorrowedFd<'_>, path: &Path) {
         let mut todo = vec![PathBuf::from(".")];
         while let Some(below) = todo.pop() {
@@ -86,13 +91,17 @@ impl Walk {
             }
             let Some(left) = self.names_left.checked_sub(1) else { break };
             self.names_left = left;
+            let below = below.join(name);
+            let is_gits = is_gits(&below);
             if met.file_type() == FileType::Directory {
-                if name != ".git" {
-                    todo.push(below.join(name));
+                if !is_gits || !GITS_OWN.iter().any(|own| name == *own) {
+                    todo.push(below);
                 }
                 continue;
             }
-            self.file(folder.as_fd(), name, || path.join(below.join(name)));
+            if !is_gits || risky::why(&below).is_some() {
+                self.file(folder.as_fd(), name, || path.join(below));
+            }
         }
         Ok(())
     }
@@ -109,8 +118,14 @@ impl Walk {
         let kind = if has_birth && born >= self.started { Kind::Created } else { Kind::Modified };
         let path: PathBuf = path().components().collect();
         let (size, hash) = content(folder, name, &path).unwrap_or((stat.stx_size, None));
-        self.found.push(Found { path, kind, size, hash });
+        let is_link = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Symlink;
+        self.found.push(Found { path, kind, size, hash, is_link });
     }
+}
+
+/// Whether it is in a folder of git, also of a repository further down.
+fn is_gits(below: &Path) -> bool {
+    below.parent().is_some_and(|above| above.components().any(|name| name.as_os_str() == ".git"))
 }
 
 /// Its size and hash, if it is a regular file.

@@ -38,13 +38,28 @@ pub(super) struct Seen {
 impl Seen {
     /// Whether nothing that matters has changed: what is in it, and its mode.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let is_same_content = self.hash.is_some() && self.hash == other.hash;
-        self.mode == other.mode && (self.moment == other.moment || is_same_content)
+        let is_same_content = match (&self.hash, &other.hash) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.moment == other.moment,
+        };
+        self.mode == other.mode && is_same_content
+    }
+
+    pub(super) fn is_link(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Symlink
     }
 }
 
+/// What a look at a folder shows.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    pub(super) seen: Vec<Seen>,
+    /// The first place in which there is more than was looked at.
+    pub(super) cut: Option<&'static str>,
+}
+
 /// The files of the list that are in this folder.
-pub(super) fn look(folder: BorrowedFd<'_>, path: &Path) -> Vec<Seen> {
+pub(super) fn look(folder: BorrowedFd<'_>, path: &Path) -> Looked {
     // One list of names saves a look for each of those that are not there.
     let mut left = TOP_NAMES_MAX;
     let top = names(folder, Path::new("."), &mut left).ok().filter(|_| left > 0);
@@ -56,16 +71,18 @@ pub(super) fn look(folder: BorrowedFd<'_>, path: &Path) -> Vec<Seen> {
         top.as_ref().is_none_or(|top| top.contains(OsStr::new(first)))
     };
     let mut look = Look { folder, path, bytes_left: ALL_HASHED_BYTES_MAX, seen: Vec::new() };
+    let mut cut = None;
     for place in places().filter(may_be) {
         match place {
             Place::File(name) => look.one(Path::new(name)),
             Place::Folder(name) => {
                 let mut left = FILES_MAX;
                 look.all_in(Path::new(name), DEPTH_MAX, &mut left);
+                cut = cut.or((left == 0).then_some(name));
             }
         }
     }
-    look.seen
+    Looked { seen: look.seen, cut }
 }
 
 /// A look at one folder.
@@ -78,12 +95,32 @@ struct Look<'l> {
 
 impl Look<'_> {
     fn one(&mut self, name: &Path) {
-        let seen = seen(self.folder, name, self.path, &mut self.bytes_left);
-        self.seen.extend(seen);
+        match seen(self.folder, name, self.path, &mut self.bytes_left) {
+            Ok(seen) => self.seen.extend(seen),
+            Err(Errno::LOOP | Errno::NOTDIR) => self.link_above(name),
+            Err(_) => {}
+        }
+    }
+
+    /// Takes the link on the way to a place: whoever follows it finds there what is in its target.
+    fn link_above(&mut self, name: &Path) {
+        let above: Vec<&Path> = name.ancestors().filter(|one| *one != Path::new("")).collect();
+        for above in above.into_iter().rev() {
+            let Ok(Some(seen)) = seen(self.folder, above, self.path, &mut self.bytes_left) else {
+                continue;
+            };
+            let is_known = self.seen.iter().any(|known| known.path == seen.path);
+            self.seen.extend((seen.is_link() && !is_known).then_some(seen));
+            return;
+        }
     }
 
     fn all_in(&mut self, name: &Path, depth: usize, left: &mut usize) {
-        let Ok(names) = names(self.folder, name, left) else { return };
+        let names = match names(self.folder, name, left) {
+            Err(Errno::LOOP | Errno::NOTDIR) => return self.link_above(name),
+            Err(_) => return,
+            Ok(names) => names,
+        };
         for (inner, kind) in names {
             let inner = name.join(inner);
             match (kind == FileType::Directory, depth.checked_sub(1)) {
@@ -95,12 +132,18 @@ impl Look<'_> {
     }
 }
 
-fn seen(folder: BorrowedFd<'_>, name: &Path, path: &Path, bytes_left: &mut u64) -> Option<Seen> {
-    let handle = beneath(folder, name, OFlags::PATH).ok()?;
-    let stat = stat_of(handle.as_fd()).ok()?;
+/// A file or a link as it is; none if it is a folder.
+fn seen(
+    folder: BorrowedFd<'_>,
+    name: &Path,
+    path: &Path,
+    bytes_left: &mut u64,
+) -> Result<Option<Seen>, Errno> {
+    let handle = beneath(folder, name, OFlags::PATH)?;
+    let stat = stat_of(handle.as_fd())?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind == FileType::Directory {
-        return None;
+        return Ok(None);
     }
     let path = path.join(name);
     let size = size_of(&stat);
@@ -109,7 +152,7 @@ fn seen(folder: BorrowedFd<'_>, name: &Path, path: &Path, bytes_left: &mut u64) 
         *bytes_left = bytes_left.saturating_sub(size);
     }
     let hash = is_hashed.then(|| remembered(handle.as_fd(), &stat, &path).ok()).flatten().flatten();
-    Some(Seen { path, moment: Moment::of(&stat), mode: stat.st_mode, size, hash })
+    Ok(Some(Seen { path, moment: Moment::of(&stat), mode: stat.st_mode, size, hash }))
 }
 
 fn names(

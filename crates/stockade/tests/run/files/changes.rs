@@ -85,6 +85,55 @@ fn all_changes_are_listed_where_the_policy_asks_for_them() {
 }
 
 #[test]
+fn a_link_in_the_place_of_a_folder_from_which_code_runs_is_listed() {
+    let place = Project::new();
+    for file in ["evil/settings.json", "v/tasks.json", "sub/x"] {
+        fs::create_dir_all(place.path(file).parent().unwrap()).unwrap();
+        fs::write(place.path(file), "{}").unwrap();
+    }
+    let report = line(&place, Watched::Risky, "ln -s evil .claude; ln -s v .vscode; ln -s v other");
+    let expected = [listed(".claude", "created", true), listed(".vscode", "created", true)];
+    assert_eq!(changes(&report), expected);
+    assert_eq!(changes(&line(&place, Watched::Risky, "true")), []);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let report = line(&place, Watched::All, "ln -s x sub/.zed; ln -s x sub/plain");
+    let expected = [listed("sub/.zed", "created", true), listed("sub/plain", "created", false)];
+    assert_eq!(changes(&report), expected);
+}
+
+#[test]
+fn more_files_than_are_looked_at_are_said_to_be_there() {
+    let place = Project::new();
+    fs::create_dir(place.path(".claude")).unwrap();
+    for number in 0..300 {
+        fs::write(place.path(".claude").join(number.to_string()), "").unwrap();
+    }
+    let report = line(&place, Watched::Risky, "true");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("not all was looked at in .claude"), "{report}");
+}
+
+#[test]
+fn hooks_of_repositories_further_down_are_listed_with_all() {
+    let place = Project::new();
+    for folder in [".git/hooks", ".git/modules/m/hooks", "sub/.git/hooks", "sub/.git/objects"] {
+        fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    let script = "for d in .git .git/modules/m sub/.git; do echo > $d/hooks/pre-commit; \
+                  echo > $d/config; echo > $d/HEAD; done; echo > sub/.git/objects/x";
+    let report = line(&place, Watched::All, script);
+    let expected = [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".git/modules/m/config",
+        ".git/modules/m/hooks/pre-commit",
+        "sub/.git/config",
+        "sub/.git/hooks/pre-commit",
+    ];
+    assert_eq!(changes(&report), expected.map(|path| listed(path, "created", true)));
+}
+
+#[test]
 fn a_jailed_program_is_looked_at_too() {
     let place = Project::new();
     let mut policy = Policy { tier: stockade::tier::Tier::Jail, ..unboxed() };

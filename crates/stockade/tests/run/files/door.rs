@@ -45,6 +45,17 @@ fn what_leads_outside_is_refused() {
 }
 
 #[test]
+fn a_path_that_is_no_text_is_refused_and_no_other_is_taken_for_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Project::new();
+    let odd = Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    for call in [stockade::ToolCall::read(odd), stockade::ToolCall::write(odd, "x")] {
+        refused(&place.run_with(unboxed(), call), "path/unknowable");
+    }
+    assert_eq!(fs::read_dir(place.root()).unwrap().count(), 0);
+}
+
+#[test]
 fn rules_hold_for_the_link_and_for_what_it_leads_to() {
     let place = Project::new();
     fs::write(place.path(".env"), "secret").unwrap();
@@ -227,4 +238,17 @@ fn a_file_in_the_place_of_a_folder_with_protected_files_is_protected_too() {
     refused(&report, "path/protected");
     assert!(!place.path(".git").exists());
     assert_eq!(write(&place, ".gitignore", "x")["ok"], json!(true), "the nearest that is not");
+}
+
+#[test]
+fn what_git_runs_in_a_repository_further_down_is_protected_too() {
+    let place = Project::new();
+    fs::create_dir_all(place.path("sub/.git/hooks")).unwrap();
+    for path in ["sub/.git/hooks/pre-commit", "sub/.git/config", "a/b/.git", "sub/.git/config/x"] {
+        refused(&write(&place, path, "x"), "path/protected");
+    }
+    assert_eq!(write(&place, "sub/.git/description", "x")["ok"], json!(true), "not of the list");
+    assert_eq!(write(&place, "sub/hooks/pre-commit", "x")["ok"], json!(true), "not git's");
+    let report = run(&place, "Read", &json!({"file_path": "sub/.git/description"}));
+    assert_eq!(text(&report, "stdout"), "x");
 }

@@ -1,11 +1,12 @@
 //! `Edit`: one text for another where it is there once, and words that help where it is not.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::run;
-use crate::support::{Project, text};
+use super::{run, run_with};
+use crate::support::{Project, text, within};
 
 fn edit(place: &Project, old: &str, new: &str) -> Value {
     run(place, "Edit", &json!({"file_path": "a", "old_string": old, "new_string": new}))
@@ -83,4 +84,38 @@ fn an_edit_that_makes_no_sense_is_none() {
     assert!(text(&edit(&place, "x", "y"), "stderr").contains("there is no"));
     assert_eq!(edit(&place, "", "made")["changes"][0]["kind"], json!("created"));
     assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "made");
+}
+
+#[test]
+fn a_text_that_is_there_twice_with_bytes_in_common_is_not_there_once() {
+    let place = Project::new();
+    fs::write(place.path("a"), "x\naXaXa\n").unwrap();
+    let report = edit(&place, "aXa", "y");
+    assert!(text(&report, "stderr").contains("2 times"), "{report}");
+    assert!(text(&report, "stderr").contains("lines 2, 2"), "{report}");
+    assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "x\naXaXa\n");
+}
+
+#[test]
+fn a_text_is_not_replaced_by_more_than_fits_into_memory() {
+    let place = Project::new();
+    fs::write(place.path("a"), "a".repeat(4 << 20)).unwrap();
+    let input = json!({"file_path": "a", "old_string": "a", "new_string": "b".repeat(1 << 20),
+                       "replace_all": true});
+    let report = run(&place, "Edit", &input);
+    assert!(text(&report, "stderr").contains("would have 4398046511104 bytes"), "{report}");
+    assert_eq!(fs::metadata(place.path("a")).unwrap().len(), 4 << 20);
+}
+
+#[test]
+fn what_comes_nearest_is_looked_for_within_the_time() {
+    let place = Project::new();
+    fs::write(place.path("a"), ["x y ".repeat(1000), "\n".to_owned()].concat().repeat(800))
+        .unwrap();
+    let wanted = ["x y ".repeat(999), "z\n".to_owned()].concat().repeat(400);
+    let input = json!({"file_path": "a", "old_string": wanted, "new_string": ""});
+    let started = Instant::now();
+    let report = run_with(&place, within(Duration::from_secs(1)), "Edit", &input);
+    assert_eq!(report["ok"], json!(false), "{report}");
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }

@@ -11,7 +11,7 @@ use stockade::limits::ByteCount;
 use super::{run, run_with};
 use crate::support::{Project, policy, text};
 
-fn tree(files: &[(&str, &str)]) -> Project {
+pub(super) fn tree(files: &[(&str, &str)]) -> Project {
     let place = Project::new();
     for (path, content) in files {
         let path = place.path(path);
@@ -214,4 +214,45 @@ fn an_answer_has_a_most_and_a_search_has_an_end() {
         (&json!(true), &json!(-101)),
         "{report}"
     );
+}
+
+#[test]
+fn no_pattern_of_names_ends_the_process() {
+    let place = tree(&[("a", "needle")]);
+    let nested = |deep: usize| ["{a,".repeat(deep), "b".to_owned(), "}".repeat(deep)].concat();
+    let patterns = [
+        nested(300),
+        nested(1300),
+        "{".repeat(4000),
+        "[".repeat(4000),
+        "*?".repeat(2000),
+        "{a*,b?}".repeat(500),
+        "[!\u{0}-\u{10ffff}]".repeat(300),
+        "**/".repeat(1300),
+        "\\".repeat(4000),
+    ];
+    for pattern in &patterns {
+        for (tool, input) in [
+            ("Glob", json!({"pattern": pattern})),
+            ("Grep", json!({"pattern": "needle", "glob": pattern})),
+            ("Grep", json!({"pattern": pattern})),
+        ] {
+            let report = run(&place, tool, &input);
+            assert!(report["exit_code"].is_i64() && report["failure"].is_null(), "{report}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_no_text_are_found_with_the_others() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = tree(&[("plain", "needle")]);
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    fs::write(place.root().join(odd), "needle").unwrap();
+    for (tool, input) in [("Glob", json!({"pattern": "*"})), ("Grep", json!({"pattern": "needle"}))]
+    {
+        let report = run(&place, tool, &input);
+        assert_eq!(found(&report), ["caf\u{fffd}", "plain"], "{report}");
+        assert!(report["stdout_base64"].is_string(), "{report}");
+    }
 }

@@ -74,6 +74,45 @@ fn replaces_a_file_and_keeps_its_mode_attributes_and_line_ends() {
     assert_eq!(names(&place), ["run.sh"], "nothing of ours is left");
 }
 
+/// An access control list: the owner all, user 1234 to read and write, the group and others to read.
+fn rights() -> Vec<u8> {
+    let none = u32::MAX;
+    let lines: [(u16, u16, u32); 5] =
+        [(1, 7, none), (2, 6, 1234), (4, 5, none), (16, 7, none), (32, 5, none)];
+    let of = |(tag, bits, id): (u16, u16, u32)| {
+        [tag.to_le_bytes().as_slice(), &bits.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec(), lines.map(of).concat()].concat()
+}
+
+#[test]
+fn a_file_gets_no_rights_from_its_folder_that_it_did_not_have() {
+    let place = Project::new();
+    let file = place.path("a");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let none = rustix::fs::XattrFlags::empty();
+    let root = place.root();
+    if rustix::fs::setxattr(&root, "system.posix_acl_default", &rights(), none).is_err() {
+        skip("acl", "this file system has no access control lists");
+        return;
+    }
+    write(&place, "b", "control");
+    write(&place, "a", "new");
+    let has = |name: &str| {
+        let mut value = [0; 256];
+        let path = place.path(name);
+        rustix::fs::getxattr(path, "system.posix_acl_access", &mut value[..]).is_ok()
+    };
+    assert_eq!((has("a"), has("b")), (false, true), "a new file has them");
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o640);
+    let own = rights();
+    rustix::fs::setxattr(&file, "system.posix_acl_access", &own, none).unwrap();
+    let mode = fs::metadata(&file).unwrap().mode();
+    write(&place, "a", "newer");
+    assert_eq!((has("a"), fs::metadata(&file).unwrap().mode()), (true, mode));
+}
+
 #[test]
 fn what_is_there_already_is_not_written_again() {
     let place = Project::new();
