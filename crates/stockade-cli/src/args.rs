@@ -332,6 +332,13 @@ pub(crate) struct Demo {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
+    /// Run the same attacks bare and in every tier that is here, and print what each tier keeps;
+    /// this takes a minute or two
+    #[arg(long)]
+    pub(crate) battery: bool,
+    /// With --battery: the image of the tier container, with bash and coreutils in it
+    #[arg(long, value_name = "NAME", requires = "battery")]
+    pub(crate) image: Option<ImageName>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

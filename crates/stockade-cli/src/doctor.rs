@@ -1,5 +1,7 @@
 //! `stockade doctor`: what this machine can keep, what it cannot, and how to fix it.
 
+mod tiers;
+
 use stockade::guarantee::Guarantee;
 use stockade::launch::{Checkup, Diagnosis, Form, Prospect, diagnose};
 use stockade::outcome::Failure;
@@ -9,25 +11,50 @@ use stockade::{Policy, Report, Stockade, ToolCall};
 use crate::args::Doctor;
 use crate::demo::project::Project;
 use crate::exit_code::Status;
+use crate::matrix::{self, Matrix};
 use crate::render::{BAD, FAINT, GOOD, inert};
 use crate::{Answer, render};
+use tiers::Ladder;
 
-/// Tries every mechanism and the shipped policy itself; the status says whether that can be kept.
+/// Tries every mechanism and the shipped policy itself; the status says whether that can be kept,
+/// and whether the battery came out as it should.
 pub(crate) fn doctor(doctor: &Doctor) -> Answer {
     let checkup = diagnose();
     let tried = try_shipped_policy()?;
-    let ok = checkup.ok && tried.ok();
+    let ladder = Ladder::of(&checkup);
+    let battery = doctor.battery.then(|| matrix::run(doctor.image.as_ref())).transpose();
+    let battery = battery.map_err(|error| format!("run the battery: {error}"))?;
+    let ok = checkup.ok && tried.ok() && battery.as_ref().is_none_or(|matrix| matrix.ok);
     if doctor.json {
-        let mut told = serde_json::to_value(&checkup)?;
-        if let Some(fields) = told.as_object_mut() {
-            fields.insert("ok".to_owned(), ok.into());
-            fields.insert("tried".to_owned(), serde_json::to_value(&tried)?);
-        }
-        render::say_json(&told)?;
+        render::say_json(&told(&checkup, ok, &tried, &ladder, battery.as_ref())?)?;
     } else {
         print(&checkup, &tried)?;
+        ladder.print()?;
+        battery.as_ref().map_or(Ok(()), matrix::print)?;
     }
     Ok(if ok { Status::Ok } else { Status::Unexpected })
+}
+
+/// All that is found, as one object.
+fn told(
+    checkup: &Checkup,
+    ok: bool,
+    tried: &Report,
+    ladder: &Ladder,
+    battery: Option<&Matrix>,
+) -> serde_json::Result<serde_json::Value> {
+    let mut told = serde_json::to_value(checkup)?;
+    if let (Some(fields), serde_json::Value::Object(ladder)) =
+        (told.as_object_mut(), serde_json::to_value(ladder)?)
+    {
+        fields.insert("ok".to_owned(), ok.into());
+        fields.insert("tried".to_owned(), serde_json::to_value(tried)?);
+        fields.extend(ladder);
+        if let Some(battery) = battery {
+            fields.insert("battery".to_owned(), serde_json::to_value(battery)?);
+        }
+    }
+    Ok(told)
 }
 
 /// Runs one harmless program as the shipped policy has it, in a project that is thrown away.

@@ -20,6 +20,7 @@ mod image;
 mod init;
 mod install;
 mod manual;
+mod matrix;
 mod policy_file;
 mod render;
 mod rules;

@@ -45,14 +45,16 @@ impl Stockade {
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
-        if policy.tier == Tier::Container {
-            launch::reap(&policy.oci).map_err(OpenError::Containers)?;
+        let containers = Containers::default();
+        let tiers = policy.tools.iter().map(|tool| tool.declaration.tier);
+        if tiers.chain([policy.tier]).any(|tier| tier == Tier::Container) {
+            containers.reap_once(&policy.oci).map_err(OpenError::Containers)?;
         }
         let interpreters = Interpreters::new(policy.code_warm);
         let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
         let gate = Gate::new(Examiner::new(root, policy), journal);
         let gate = gate.with_hooks(|hooks| hooks.with_runner(runner));
-        Ok(Self { gate, yard, containers: Containers::default(), interpreters })
+        Ok(Self { gate, yard, containers, interpreters })
     }
 
     /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a

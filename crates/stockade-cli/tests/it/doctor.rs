@@ -38,6 +38,40 @@ fn promises_what_a_run_keeps() {
 }
 
 #[test]
+fn names_the_tiers_and_recommends_one_that_works() {
+    let told = Project::new().stockade(&["doctor", "--json"]);
+    let found = told.json();
+    let tiers = found["tiers"].as_array().unwrap();
+    let names: Vec<&str> = tiers.iter().map(|one| one["tier"].as_str().unwrap()).collect();
+    assert_eq!(names, ["process", "jail", "container", "gvisor"]);
+    for tier in tiers {
+        assert!(tier["found"].is_string(), "{tier}");
+        assert!(tier["works"] == true || tier["gain"].is_string(), "{tier}");
+    }
+    let recommended = &found["recommended"];
+    let taken = tiers.iter().find(|one| one["tier"] == recommended["tier"]).unwrap();
+    assert_eq!(taken["works"], true, "{recommended}");
+    assert!(recommended["why"].is_string());
+    assert!(found["ok"] != true || recommended["tier"] == "jail", "{recommended}");
+    assert!(found.get("battery").is_none(), "it is run when it is asked for");
+}
+
+#[test]
+fn without_engines_it_says_what_they_would_add() {
+    let project = Project::new();
+    let mut command = project.command(&["doctor", "--json"]);
+    command.env("PATH", project.beside("home"));
+    let found = crate::support::Told::from(command.output().unwrap()).json();
+    for (tier, install) in [("container", "podman"), ("gvisor", "runsc")] {
+        let tiers = found["tiers"].as_array().unwrap();
+        let one = tiers.iter().find(|one| one["tier"] == tier).unwrap();
+        assert_eq!(one["works"], false, "{one}");
+        assert!(one["gain"].as_str().unwrap().contains(&format!("apt-get install {install}: ")));
+    }
+    assert!(found["recommended"]["climb"].as_str().unwrap().contains("runsc"), "{found}");
+}
+
+#[test]
 fn tells_a_person_a_table_and_a_verdict() {
     let told = Project::new().stockade(&["doctor"]);
     let table: Vec<&str> =
@@ -45,6 +79,7 @@ fn tells_a_person_a_table_and_a_verdict() {
     assert!(table[0].contains("namespaces") && table[0].contains("landlock"), "{told:?}");
     assert!(table[1].starts_with("writes") && table[12].starts_with("kernel"), "{told:?}");
     assert!(told.stdout.contains("the shipped policy can"), "{told:?}");
+    assert!(told.stdout.contains("\nrecommended here: "), "{told:?}");
     assert!(!told.stdout.contains('\u{1b}'), "{told:?}");
 }
 

@@ -28,6 +28,7 @@ mod sessions;
 mod shell;
 mod signals;
 mod support;
+mod tools;
 mod trust;
 mod try_it;
 mod usage;

@@ -6,10 +6,12 @@
 #![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start programs, and control halves")]
 
-mod battery;
+mod calls;
 mod container;
 mod faults;
 mod gvisor;
 mod image;
+mod matrix;
 mod support;
+mod tools;
 mod warm;

@@ -170,15 +170,19 @@ impl Project {
         if self.tier != Tier::Container {
             return BTreeSet::new();
         }
-        let root = self.root();
-        let shows = |id: &&str| {
-            let seen = podman(&["container", "inspect", id]);
-            String::from_utf8_lossy(&seen.stdout).contains(root.to_str().unwrap())
-        };
-        let all = podman(&["ps", "--all", "--quiet", "--filter", "label=stockade.supervisor"]);
-        let all = String::from_utf8(all.stdout).unwrap();
-        all.lines().filter(shows).map(str::to_owned).collect()
+        containers_that_show(&self.root())
     }
+}
+
+/// The containers of ours that show a path.
+pub(crate) fn containers_that_show(path: &Path) -> BTreeSet<String> {
+    let shows = |id: &&str| {
+        let seen = podman(&["container", "inspect", id]);
+        String::from_utf8_lossy(&seen.stdout).contains(path.to_str().unwrap())
+    };
+    let all = podman(&["ps", "--all", "--quiet", "--filter", "label=stockade.supervisor"]);
+    let all = String::from_utf8(all.stdout).unwrap();
+    all.lines().filter(shows).map(str::to_owned).collect()
 }
 
 pub(crate) fn stockade() -> Command {

@@ -84,6 +84,7 @@ pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<Contai
     if confinement.oci.image.is_none() {
         return Err(no_image());
     }
+    containers.reap_once(&confinement.oci)?;
     shown::still_the_same(&prepared.cleared, &confinement.files.root)?;
     let laid = Laid::of(confinement)?;
     if confinement.oci.warm.is_some() {

@@ -125,13 +125,13 @@ impl Eye {
         {
             self.lost = unlocked(&status);
         }
-        self.found = Some(Cgroup::of(&cgroups));
+        self.found = Cgroup::of(&cgroups);
     }
 }
 
 /// How many processes the container has, by the file with the id of its first one.
 pub(super) fn processes(pidfile: &Path) -> Option<u32> {
-    Cgroup::of(&fs::read_to_string(format!("/proc/{}/cgroup", first_of(pidfile)?)).ok()?)
+    Cgroup::of(&fs::read_to_string(format!("/proc/{}/cgroup", first_of(pidfile)?)).ok()?)?
         .processes()
 }
 
@@ -179,10 +179,20 @@ fn unlocked(status: &str) -> Vec<(Guarantee, String)> {
 }
 
 impl Cgroup {
-    /// From `/proc/PID/cgroup`, with the usual places of the hierarchies.
-    fn of(text: &str) -> Self {
+    /// From `/proc/PID/cgroup`, with the usual places of the hierarchies. A process that is not yet
+    /// in a cgroup of its own shows ours, and one that has ended the root: neither is a container's,
+    /// and what they count is not the call's.
+    fn of(text: &str) -> Option<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        Self::apart_from(&own, text)
+    }
+
+    fn apart_from(own: &str, text: &str) -> Option<Self> {
+        let is_apart =
+            |line: &&str| !line.ends_with(":/") && !own.lines().any(|ours| ours == *line);
         let lines: Vec<(&str, &str)> = text
             .lines()
+            .filter(is_apart)
             .filter_map(|line| line.split_once(':').and_then(|(_, rest)| rest.split_once(':')))
             .collect();
         let folder = |controller: &str| {
@@ -194,11 +204,10 @@ impl Cgroup {
             let two = two.map(|(_, path)| Path::new("/sys/fs/cgroup").join(relative(path)));
             one.or(two).filter(|folder| folder.is_dir())
         };
-        Self {
-            pids: folder("pids"),
-            memory: folder("memory"),
-            cpu: folder("cpuacct").or(folder("cpu")),
-        }
+        let (pids, memory) = (folder("pids"), folder("memory"));
+        let cpu = folder("cpuacct").or(folder("cpu"));
+        let is_there = pids.is_some() || memory.is_some() || cpu.is_some();
+        is_there.then_some(Self { pids, memory, cpu })
     }
 
     fn processes(&self) -> Option<u32> {
@@ -238,6 +247,14 @@ fn relative(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_machine_or_its_supervisor_uses_is_never_taken_for_a_containers() {
+        let own = "3:pids:/ours\n2:memory:/ours\n0::/ours\n";
+        for text in ["3:pids:/\n2:memory:/\n0::/\n", own] {
+            assert!(Cgroup::apart_from(own, text).is_none(), "{text}");
+        }
+    }
 
     #[test]
     fn a_process_without_its_locks_is_seen() {

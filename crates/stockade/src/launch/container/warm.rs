@@ -1,14 +1,14 @@
 //! Containers that are started once and used by many calls of one policy, one call at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use stockade_linux::{Running, Stdin};
 
 use super::args::Wanted;
 use super::eye::{self, Eye};
-use super::{Contained, Container, Engine, Laid, Within, labels, make, name, run};
-use crate::confine::Confinement;
+use super::{Contained, Container, Engine, Laid, Within, labels, make, name, reap, run};
+use crate::confine::{Confinement, Oci};
 use crate::gate::Prepared;
 use crate::guarantee::Enforced;
 use crate::launch::shown;
@@ -25,7 +25,11 @@ const START_PAUSE: Duration = Duration::from_millis(25);
 /// One is only ever used for calls under the same confinement, on the same hidden and protected
 /// files; after a limit, a process left over or its number of calls it is replaced.
 #[derive(Debug, Clone, Default)]
-pub struct Containers(Arc<Mutex<Vec<Warm>>>);
+pub struct Containers {
+    waiting: Arc<Mutex<Vec<Warm>>>,
+    /// What came of the look for what dead supervisors have left.
+    reaped: Arc<OnceLock<Result<usize, Failure>>>,
+}
 
 /// A container that runs and waits.
 #[derive(Debug)]
@@ -82,8 +86,14 @@ fn comparable(confinement: &Confinement) -> Confinement {
 }
 
 impl Containers {
+    /// Removes what dead supervisors have left, the first time that it is called. Whoever runs calls
+    /// in containers does so before the first of them.
+    pub fn reap_once(&self, oci: &Oci) -> Result<(), Failure> {
+        self.reaped.get_or_init(|| reap(oci)).clone().map(|_reaped| ())
+    }
+
     fn take(&self, confinement: &Confinement, laid: &Laid) -> Option<Warm> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = laid.cover.stamp();
         let fits = |warm: &Warm| {
             warm.confinement == *confinement
@@ -95,7 +105,7 @@ impl Containers {
     }
 
     fn give_back(&self, warm: Warm) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(warm);
     }
 }
 

@@ -1,9 +1,10 @@
-//! The same calls in both tiers: what a box gives, what it keeps from the program, what ends it.
+//! The same calls in both tiers: what a box gives, what it hides and protects. What every tier keeps
+//! is the matrix.
 
 use std::fs;
 use std::process::Command;
 
-use crate::support::{OWNER, Project, Tier, kept, marker, text};
+use crate::support::{OWNER, Project, Tier, kept, text};
 
 const BOTH: [Tier; 2] = [Tier::Container, Tier::Gvisor];
 
@@ -87,34 +88,27 @@ const ATTACKS: &str = "grep KEY .env >/dev/null && echo read hidden file\n\
     echo x > .git/hooks/pre-commit && echo wrote protected\n\
     mv .git/hooks .git/aside && echo moved protected\n\
     mv .git aside && echo moved the folder above\n\
-    cat \"$1\" >/dev/null && echo read outside\n\
-    echo x > \"$1\"\n\
-    grep -v -E '^ *(lo|Inter-| face)' /proc/net/dev >/dev/null && echo has a network\n\
     exit 0\n";
 
-fn laid_out(project: &Project) -> String {
+fn laid_out(project: &Project) {
     project.write(".env", "KEY=hidden\n");
     project.write("secrets/key", "hidden\n");
     project.write(".git/hooks/sample", "#!/bin/sh\n");
     project.write("attack.sh", ATTACKS);
-    let canary = project.beside("canary");
-    fs::write(&canary, "outside\n").unwrap();
     project.policy("hide = [\".env\", \"secrets\"]");
-    canary.to_str().unwrap().to_owned()
 }
 
 #[test]
-fn what_is_hidden_protected_and_outside_is_out_of_reach() {
+fn what_is_hidden_and_protected_is_out_of_reach() {
     for project in projects() {
-        let canary = laid_out(&project);
-        let report = project.run_with(&["--profile", "contained"], &["sh", "attack.sh", &canary]);
+        laid_out(&project);
+        let report = project.run_with(&["--profile", "contained"], &["sh", "attack.sh"]);
         assert_eq!(text(&report, "stdout"), "", "{}: {report}", project.tier().name());
         assert_eq!(report["exit_code"], 0);
-        assert_eq!(fs::read_to_string(&canary).unwrap(), "outside\n");
         assert!(project.root().join(".git/hooks/sample").exists());
         // The control half: without a box all of it works.
         let mut bare = Command::new("sh");
-        bare.args(["attack.sh", &canary]).current_dir(project.root());
+        bare.arg("attack.sh").current_dir(project.root());
         let bare = bare.output().unwrap();
         let stdout = String::from_utf8(bare.stdout).unwrap();
         for line in [
@@ -123,13 +117,9 @@ fn what_is_hidden_protected_and_outside_is_out_of_reach() {
             "wrote protected",
             "moved protected",
             "moved the folder above",
-            "read outside",
-            "has a network",
         ] {
             assert!(stdout.contains(line), "{line}: {stdout}");
         }
-        // In a box this wrote into its private /tmp at most.
-        assert_eq!(fs::read_to_string(&canary).unwrap(), "x\n");
     }
 }
 
@@ -158,39 +148,11 @@ fn a_protected_path_that_is_made_ends_the_call_and_is_moved_away() {
 }
 
 #[test]
-fn each_limit_ends_it_and_is_named() {
-    let bomb = "i=0\nwhile [ $i -lt 400 ]; do sleep 60 & i=$((i+1)); done\n";
-    // A shell gives up at the first fork that is refused; the one around it does not fork any more.
-    let fork = "sh bomb.sh\nwhile :; do :; done\n";
-    let memory = "head -c 600000000 /dev/zero > /dev/shm/big || head -c 600000000 /dev/zero > /tmp/big\n\
-                  echo not reached\n";
+fn the_limit_on_processor_time_ends_it_and_is_named() {
     for project in projects() {
-        project.write("bomb.sh", bomb);
-        for (options, script, limit) in [
-            (["--memory", "100M"], memory, "memory"),
-            (["--processes", "20"], fork, "processes"),
-            (["--cpu", "1s"], "while :; do :; done\n", "cpu"),
-            (["--timeout", "3s"], "sleep 60\n", "wall"),
-        ] {
-            let report = project.sh(&options, script);
-            assert_eq!(report["limit"], limit, "{}: {report}", project.tier().name());
-            project.nothing_is_left("none");
-        }
-    }
-}
-
-#[test]
-fn output_is_bounded_and_a_timeout_leaves_nothing() {
-    for project in projects() {
-        let marker = marker();
-        let script = format!("yes | head -c 300000\nsleep {marker} & sleep {marker}\n");
-        let report = project.sh(&["--timeout", "4s"], &script);
-        assert_eq!(
-            (&report["timed_out"], &report["truncated"]),
-            (&true.into(), &true.into()),
-            "{report}"
-        );
-        project.nothing_is_left(&marker);
+        let report = project.sh(&["--cpu", "1s"], "while :; do :; done\n");
+        assert_eq!(report["limit"], "cpu", "{}: {report}", project.tier().name());
+        project.nothing_is_left("none");
     }
 }
 
