@@ -46,7 +46,10 @@ fn every_tier_keeps_what_it_says() {
         .collect();
     let scratch = tempfile::tempdir().unwrap();
     let mut doctor = stockade();
-    doctor.args(["doctor", "--battery", "--json", "--image", IMAGE]).env("TMPDIR", scratch.path());
+    doctor.args(["doctor", "--battery", "--json"]).env("TMPDIR", scratch.path());
+    if !without.contains(&Tier::Container) {
+        doctor.args(["--image", IMAGE]);
+    }
     let told = crate::support::report(doctor);
     let columns = told["battery"]["columns"].as_array().unwrap();
     let places: Vec<&str> = columns.iter().map(|column| text(column, "place")).collect();
@@ -55,7 +58,7 @@ fn every_tier_keeps_what_it_says() {
     for column in columns {
         let place = text(column, "place");
         let is_without = without.iter().any(|tier| tier.name() == place);
-        all_ran &= !is_without && held(column, is_without);
+        all_ran &= held(column, is_without);
     }
     nothing_is_left(scratch.path(), &without);
     if all_ran {

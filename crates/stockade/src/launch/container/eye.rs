@@ -250,10 +250,11 @@ mod tests {
 
     #[test]
     fn what_the_machine_or_its_supervisor_uses_is_never_taken_for_a_containers() {
-        let own = "3:pids:/ours\n2:memory:/ours\n0::/ours\n";
-        for text in ["3:pids:/\n2:memory:/\n0::/\n", own] {
-            assert!(Cgroup::apart_from(own, text).is_none(), "{text}");
-        }
+        // The root by another name, so that there is a folder on every machine.
+        let other = "3:pids:/.\n2:memory:/.\n0::/.\n";
+        assert!(Cgroup::apart_from("", other).is_some());
+        assert!(Cgroup::apart_from(other, other).is_none(), "it is the supervisor's");
+        assert!(Cgroup::apart_from("", "3:pids:/\n2:memory:/\n0::/\n").is_none(), "it has ended");
     }
 
     #[test]
