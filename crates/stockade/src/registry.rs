@@ -17,7 +17,7 @@ pub use typed::{Typed, typed};
 
 use crate::inspect::Seen;
 use crate::policy::hook::script;
-use crate::policy::tool::{Declaration, PolicyTool, Runs};
+use crate::policy::tool::{Declaration, PolicyTool, Runs, ToolName};
 
 /// Calls a Python function with an input, and prints nothing but its value.
 const FUNCTION: &str = include_str!("registry/function.py");
@@ -98,7 +98,10 @@ impl Registry {
 
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Registered> {
-        self.each().find(|tool| tool.declaration.name.as_str() == name)
+        let is_it = |tool: &&Registered| tool.declaration.name.as_str() == name;
+        // Those that are shipped are made for who asks for one of them, and for nobody else.
+        let shipped = || ToolName::is_shipped(name).then(|| SHIPPED.iter().find(is_it)).flatten();
+        self.tools.iter().find(is_it).or_else(shipped)
     }
 
     /// All of them, by name.
@@ -111,6 +114,11 @@ impl Registry {
     /// The names of all of them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.each().map(|tool| tool.declaration.name.as_str())
+    }
+
+    /// The files that tools of the policy and of the host are made of.
+    pub fn own_files(&self) -> impl Iterator<Item = &Path> {
+        self.tools.iter().flat_map(Registered::own_files)
     }
 
     fn each(&self) -> impl Iterator<Item = &Registered> {

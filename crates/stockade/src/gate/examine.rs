@@ -77,7 +77,7 @@ impl Examiner {
         let mut own = OwnFiles::default();
         let of_hooks = policy.hooks.iter().flat_map(|hook| hook.command.files(root.path()));
         of_hooks.for_each(|file| own.add(&file));
-        registry.all().iter().flat_map(|tool| tool.own_files()).for_each(|file| own.add(file));
+        registry.own_files().for_each(|file| own.add(file));
         Self { root, policy, toolchains, home, programs: Programs::default(), registry, own }
     }
 

@@ -177,6 +177,11 @@ impl ToolName {
     /// The most characters that a name has.
     pub const CHARS_MAX: usize = 64;
 
+    /// Whether a tool of this name is always there.
+    pub(crate) fn is_shipped(name: &str) -> bool {
+        SHIPPED.contains(&name)
+    }
+
     /// The name of a tool that is always there.
     pub(crate) fn shipped(name: &'static str) -> Option<Self> {
         SHIPPED.contains(&name).then(|| Self(name.to_owned()))
