@@ -19,7 +19,7 @@ impl Gate {
                     examination: self.examiner.examine(call),
                     cleared: Err(None),
                     words: vec![foreign.name.clone().into(), input.into()],
-                    shown: Vec::new(),
+                    shown: vec![vec![foreign.name.clone().into()]],
                     program: None,
                     question: None,
                 }

@@ -9,7 +9,7 @@ use super::record::{Decision, Event, Record, Verdict};
 use super::{EntryId, Journal};
 
 /// How much of the file's end is read.
-const BYTES_MAX: u64 = 256 * 1024;
+const BYTES_MAX: u64 = 64 * 1024;
 /// How long ago a refusal may be to count.
 pub const WINDOW: Duration = Duration::from_secs(600);
 
