@@ -6,6 +6,7 @@ pub mod file;
 mod id;
 mod nearest;
 mod session;
+mod wire;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub use file::FileCall;
 pub use id::CallId;
 pub use nearest::nearest;
 pub use session::{BadSessionName, SessionName};
+pub use wire::BadInput;
 
 /// One call of one tool, as it came in. Only the gate can turn it into something that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

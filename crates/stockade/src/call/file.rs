@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-pub use wire::BadInput;
+use super::BadInput;
 
 /// A call that Stockade carries out itself, on files beneath the root.
 #[derive(Debug, Clone, PartialEq, Eq)]

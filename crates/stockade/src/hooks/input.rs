@@ -1,15 +1,12 @@
 //! A call as the JSON that hooks read, and back again after one of them has rewritten it.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::time::Duration;
 
 use data_encoding::BASE64;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{BadSessionName, Code, Exec, FileCall, Foreign, Language, Line, Tool, ToolCall};
+use crate::call::{Foreign, Tool, ToolCall};
 
 /// One form in which hooks may see a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,90 +74,34 @@ pub fn forms(call: &ToolCall) -> Result<Vec<Seen>, Unseen> {
 
 /// The same call with an input that a hook has written. What does not fit the tool is no call.
 pub fn rewritten(call: &ToolCall, input: &Map<String, Value>) -> Result<ToolCall, Misfit> {
-    let (tool, timeout) = match &call.tool {
-        Tool::Exec(exec) => {
-            let wire: WireExec = fit(input, "Exec")?;
-            let stdin = match (wire.stdin, wire.stdin_base64) {
-                (Some(_), Some(_)) => return Err(Misfit::new("Exec", "two kinds of stdin")),
-                (Some(text), None) => text.into_bytes(),
-                (None, Some(code)) => BASE64
-                    .decode(code.as_bytes())
-                    .map_err(|error| Misfit::new("Exec", &format!("stdin_base64: {error}")))?,
-                (None, None) => Vec::new(),
-            };
-            // Shown beside the words for those who read lines; alone it changes nothing.
-            let shown = forms(call).ok().and_then(|all| all.into_iter().next());
-            let line = shown.and_then(|seen| seen.input.get("command").cloned());
-            let argv: Vec<OsString> = wire.argv.into_iter().map(Into::into).collect();
-            let is_told = wire.command.map(Value::String);
-            if is_told.is_some() && is_told != line && argv == exec.argv {
-                return Err(Misfit::new("Exec", "`command` only shows `argv`; change that"));
-            }
-            (Tool::Exec(Exec { argv, stdin }), wire.timeout)
+    let name = call.tool.name();
+    let mut input = input.clone();
+    match &call.tool {
+        Tool::Exec(_) => take_shown_line(call, &mut input)?,
+        Tool::Unknown(_) => {
+            let tool = Tool::Unknown(Foreign { name: name.to_owned(), input });
+            return Ok(ToolCall { tool, ..call.clone() });
         }
-        Tool::Line(_) => {
-            let wire: WireLine = fit(input, "Bash")?;
-            (Tool::Line(Line { text: wire.command.into() }), wire.timeout)
-        }
-        Tool::Code(_) => {
-            let wire: WireCode = fit(input, "Code")?;
-            let language = wire.language.parse::<Language>();
-            let language = language.map_err(|error| Misfit::new("Code", &error.to_string()))?;
-            let session = wire.session.map(|name| name.parse()).transpose();
-            let session =
-                session.map_err(|error: BadSessionName| Misfit::new("Code", &error.to_string()))?;
-            let source = wire.source.into_bytes();
-            (Tool::Code(Code { language, source, session }), wire.timeout)
-        }
-        Tool::File(file) => {
-            let parsed = FileCall::parse(file.name(), input).transpose();
-            let parsed = parsed.map_err(|error| Misfit::new(file.name(), &error.to_string()))?;
-            let file = parsed.ok_or_else(|| Misfit::new(file.name(), "it is no file tool"))?;
-            return Ok(ToolCall { tool: Tool::File(file), ..call.clone() });
-        }
-        Tool::Unknown(foreign) => {
-            let foreign = Foreign { name: foreign.name.clone(), input: input.clone() };
-            return Ok(ToolCall { tool: Tool::Unknown(foreign), ..call.clone() });
-        }
-        Tool::Malformed(_) => return Err(Misfit::new("malformed", "there was no call")),
-    };
-    Ok(ToolCall { tool, wall: timeout.map(Duration::from_millis), ..call.clone() })
+        Tool::Malformed(_) => return Err(Misfit::new(name, "there was no call")),
+        Tool::Line(_) | Tool::Code(_) | Tool::File(_) => {}
+    }
+    let parsed = Tool::parse(name, input);
+    let (tool, wall) = parsed.map_err(|error| Misfit::new(name, &error.to_string()))?;
+    // A file tool is asked for no deadline, so that it keeps the one it has.
+    let wall = if matches!(tool, Tool::File(_)) { call.wall } else { wall };
+    Ok(ToolCall { tool, wall, ..call.clone() })
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireExec {
-    argv: Vec<String>,
-    command: Option<String>,
-    stdin: Option<String>,
-    stdin_base64: Option<String>,
-    /// Milliseconds.
-    timeout: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireLine {
-    command: String,
-    /// Milliseconds.
-    timeout: Option<u64>,
-    #[serde(rename = "description")]
-    _description: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireCode {
-    language: String,
-    source: String,
-    session: Option<String>,
-    /// Milliseconds.
-    timeout: Option<u64>,
-}
-
-fn fit<T: DeserializeOwned>(input: &Map<String, Value>, tool: &str) -> Result<T, Misfit> {
-    serde_json::from_value(Value::Object(input.clone()))
-        .map_err(|error| Misfit::new(tool, &error.to_string()))
+/// Takes out the line that is shown beside the words of a program, for those who read lines. Alone
+/// it changes nothing.
+fn take_shown_line(call: &ToolCall, input: &mut Map<String, Value>) -> Result<(), Misfit> {
+    let Some(line) = input.remove("command") else { return Ok(()) };
+    let shown = forms(call).ok().and_then(|all| all.into_iter().next());
+    let shown = shown.map(|seen| seen.input).unwrap_or_default();
+    if shown.get("command") != Some(&line) && shown.get("argv") == input.get("argv") {
+        return Err(Misfit::new("Exec", "`command` only shows `argv`; change that"));
+    }
+    Ok(())
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {

@@ -2,16 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::super::wire::{BadInput, fit};
 use super::{Case, Edit, FileCall, Glob, Grep, Numbers, Occurrence, Read, Show, Span, Write};
-
-/// Why an input is none of a file tool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadInput(String);
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +106,7 @@ pub(super) fn parse(tool: &str, input: &Map<String, Value>) -> Option<Result<Fil
 }
 
 fn grep(wire: WireGrep) -> Result<Grep, BadInput> {
-    let pattern = wire.pattern.ok_or_else(|| BadInput("missing field `pattern`".to_owned()))?;
+    let pattern = wire.pattern.ok_or_else(|| BadInput::of(&"missing field `pattern`"))?;
     let around = wire.around.or(wire.context).unwrap_or_default();
     Ok(Grep {
         pattern,
@@ -175,11 +170,6 @@ pub(super) fn input(call: &FileCall) -> Map<String, Value> {
 
 fn text(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-fn fit<T: DeserializeOwned>(input: &Map<String, Value>) -> Result<T, BadInput> {
-    serde_json::from_value(Value::Object(input.clone()))
-        .map_err(|error| BadInput(error.to_string()))
 }
 
 fn object<T: Serialize>(wire: &T) -> Map<String, Value> {
