@@ -8,13 +8,14 @@ mod doctor;
 mod files;
 mod gvisor;
 mod held;
-mod inline;
 mod hook;
 mod image;
+mod inline;
 mod jail;
 mod machine;
 mod process;
 mod remedy;
+mod reserve;
 mod scratch;
 mod shown;
 mod spec;
@@ -30,6 +31,7 @@ pub(crate) use hook::HookRunner;
 pub use image::{Imported, import};
 pub use jail::{Searched, search};
 pub use machine::{hide_supervisor, probe};
+pub use reserve::Reserve;
 pub use scratch::sweep;
 pub use stockade_linux::{Origin, Warmth, Yard};
 pub use warm::Interpreters;
@@ -40,42 +42,30 @@ use crate::outcome::{Failure, Outcome};
 use crate::plan::{self, Plan, ProgramPlan, not_in_this_version};
 use crate::tier::Tier;
 
-/// Starts what was planned, in a box of the yard if it is one. A plan is all it takes, and all it
-/// accepts:
+/// Starts what was planned, with what waits for it in the reserve. A plan is all it takes, and all
+/// it accepts:
 ///
 /// ```
 /// use stockade::{launch, outcome::Failure, plan::Plan};
-/// fn start(plan: Plan, yard: &launch::Yard) -> Result<launch::Running, Failure> {
-///     launch::start(plan, yard)
+/// fn start(plan: Plan, reserve: &launch::Reserve) -> Result<launch::Running, Failure> {
+///     launch::start(plan, reserve)
 /// }
 /// ```
 ///
 /// ```compile_fail,E0308
 /// use stockade::{call::ToolCall, launch, outcome::Failure};
-/// fn start(plan: ToolCall, yard: &launch::Yard) -> Result<launch::Running, Failure> {
-///     launch::start(plan, yard)
+/// fn start(plan: ToolCall, reserve: &launch::Reserve) -> Result<launch::Running, Failure> {
+///     launch::start(plan, reserve)
 /// }
 /// ```
-pub fn start(plan: Plan, yard: &Yard) -> Result<Running, Failure> {
-    start_among(plan, yard, &Containers::default())
-}
-
-/// The same, in a container that waits if the policy keeps any.
-pub fn start_among(plan: Plan, yard: &Yard, containers: &Containers) -> Result<Running, Failure> {
-    start_kind(plan.kind(), |plan| start_program(plan, yard, containers))
-}
-
-/// Does what needs no program, and starts the program otherwise.
-fn start_kind(
-    kind: plan::Kind,
-    start: impl FnOnce(ProgramPlan) -> Result<Running, Failure>,
-) -> Result<Running, Failure> {
-    match kind {
-        plan::Kind::Program(plan) => start(*plan),
-        plan::Kind::Files(plan) => {
-            files::start(*plan).map(|outcome| Running(Kind::Done(Box::new(outcome))))
+pub fn start(plan: Plan, reserve: &Reserve) -> Result<Running, Failure> {
+    let done = |outcome| Running(Kind::Done(Box::new(outcome)));
+    match plan.kind() {
+        plan::Kind::Program(plan) => {
+            reserve.interpreters.start(*plan, |plan| start_afresh(plan, reserve))
         }
-        plan::Kind::Inline(plan) => Ok(Running(Kind::Done(Box::new(inline::start(*plan))))),
+        plan::Kind::Files(plan) => files::start(*plan).map(done),
+        plan::Kind::Inline(plan) => Ok(done(inline::start(*plan))),
     }
 }
 
@@ -85,16 +75,16 @@ fn look_before(confinement: &Confinement) -> Option<Before> {
     Before::look(root, write, *watched)
 }
 
-fn start_program(
-    plan: ProgramPlan,
-    yard: &Yard,
-    containers: &Containers,
-) -> Result<Running, Failure> {
+/// Starts the program itself, in its tier.
+fn start_afresh(plan: ProgramPlan, reserve: &Reserve) -> Result<Running, Failure> {
     let before = look_before(plan.confinement());
     Ok(Running(match plan.tier() {
-        Tier::Jail => Kind::Held(Box::new(jail::start(plan, yard)?), before),
+        Tier::Jail => Kind::Held(Box::new(jail::start(plan, &reserve.yard)?), before),
         Tier::Process => Kind::Held(Box::new(process::start(plan)?), before),
-        Tier::Container => Kind::Container(Box::new(container::start(plan, containers)?), before),
+        Tier::Container => {
+            let contained = container::start(plan, &reserve.containers)?;
+            Kind::Container(Box::new(contained), before)
+        }
         Tier::Gvisor => Kind::Gvisor(Box::new(gvisor::start(plan)?), before),
         // No such plan can be made; if one ever is, it must not run in a weaker tier.
         tier @ (Tier::Inline | Tier::Microvm | Tier::Cluster) => {

@@ -12,7 +12,7 @@ use crate::hooks::{Event as HookEvent, Reply, Session};
 use crate::inspect::{Root, ViewError};
 use crate::journal::record::{self, Event};
 use crate::journal::{EntryId, Journal, JournalError};
-use crate::launch::{self, Containers, Interpreters, Warmth, Yard};
+use crate::launch::{self, Interpreters, Reserve, Warmth, Yard};
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
@@ -30,31 +30,24 @@ const SPARES: usize = 1;
 #[derive(Debug)]
 pub struct Stockade {
     gate: Gate,
-    yard: Yard,
-    containers: Containers,
-    interpreters: Interpreters,
+    reserve: Reserve,
 }
 
 impl Stockade {
     /// Opens the project root and the journal, and sweeps up after supervisors that were killed.
     pub fn open(root: &Path, policy: Policy, journal: &Path) -> Result<Self, OpenError> {
-        let yard = Yard::new(Warmth::Warm { spares: SPARES });
+        let reserve = Reserve::new(Warmth::Warm { spares: SPARES }, policy.code_warm);
         if policy.tier == Tier::Jail {
-            yard.expect();
+            reserve.yard().expect();
         }
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
-        let containers = Containers::default();
         let tiers = policy.tools.iter().map(|tool| tool.declaration.tier);
         if tiers.chain([policy.tier]).any(|tier| tier == Tier::Container) {
-            containers.reap_once(&policy.oci).map_err(OpenError::Containers)?;
+            reserve.containers().reap_once(&policy.oci).map_err(OpenError::Containers)?;
         }
-        let interpreters = Interpreters::new(policy.code_warm);
-        let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
-        let gate = Gate::new(Examiner::new(root, policy), journal);
-        let gate = gate.with_hooks(|hooks| hooks.with_runner(runner));
-        Ok(Self { gate, yard, containers, interpreters })
+        Ok(Self { gate: gate(root, policy, journal), reserve })
     }
 
     /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
@@ -62,9 +55,7 @@ impl Stockade {
     pub fn adviser(root: &Path, policy: Policy, journal: &Path) -> Result<Gate, OpenError> {
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
-        let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
-        let gate = Gate::new(Examiner::new(root, policy), journal);
-        Ok(gate.with_hooks(|hooks| hooks.with_runner(runner)))
+        Ok(gate(root, policy, journal))
     }
 
     /// The same, with a closure that is asked about every call before it is decided about. It may
@@ -137,10 +128,7 @@ impl Stockade {
     /// that later ones are quicker.
     #[must_use]
     pub fn with_warmth(mut self, warmth: Warmth) -> Self {
-        self.yard = self.yard.with_warmth(warmth);
-        if warmth == Warmth::Cold {
-            self.interpreters = Interpreters::new(0);
-        }
+        self.reserve = self.reserve.with_warmth(warmth);
         self
     }
 
@@ -211,12 +199,12 @@ impl Stockade {
 
     /// Where its boxes wait.
     pub fn yard(&self) -> &Yard {
-        &self.yard
+        self.reserve.yard()
     }
 
     /// Its interpreters: those that wait, and sessions.
     pub fn interpreters(&self) -> &Interpreters {
-        &self.interpreters
+        self.reserve.interpreters()
     }
 
     /// The real path of the project root.
@@ -233,7 +221,7 @@ impl Stockade {
         let entry = permit.entry();
         let call = permit.call().to_string();
         let result = Plan::new(permit, launch::probe())
-            .and_then(|plan| self.interpreters.start(plan, &self.yard, &self.containers))
+            .and_then(|plan| launch::start(plan, &self.reserve))
             .and_then(launch::Running::wait);
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
@@ -254,6 +242,13 @@ impl Stockade {
             outcome
         })
     }
+}
+
+/// The gate of a project, with what runs its hooks.
+fn gate(root: Root, policy: Policy, journal: Journal) -> Gate {
+    let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
+    let gate = Gate::new(Examiner::new(root, policy), journal);
+    gate.with_hooks(|hooks| hooks.with_runner(runner))
 }
 
 /// Whether another attempt may come to something else: it was too late, or says so itself.

@@ -134,7 +134,7 @@ fn a_run_that_is_dropped_is_killed_and_removed() {
         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
     };
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
-    let running = launch::start(plan, &launch::Yard::new(launch::Warmth::Cold)).unwrap();
+    let running = launch::start(plan, &launch::Reserve::cold()).unwrap();
     assert!(eventually(Duration::from_secs(30), || !marked(&marker).is_empty()), "never started");
     assert_eq!(project.containers().len(), 1);
     drop(running);
@@ -157,7 +157,7 @@ fn a_program_of_the_project_that_was_replaced_after_the_verdict_does_not_run() {
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
     fs::rename(&path, project.root().join("aside")).unwrap();
     project.write("tool.sh", "#!/bin/sh\necho another\n");
-    let failure = launch::start(plan, &launch::Yard::new(launch::Warmth::Cold)).unwrap_err();
+    let failure = launch::start(plan, &launch::Reserve::cold()).unwrap_err();
     assert!(failure.message.contains("judged"), "{failure:?}");
     project.nothing_is_left("none");
 }

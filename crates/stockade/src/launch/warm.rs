@@ -21,19 +21,18 @@ use self::interpreter::Kind;
 pub(super) use self::lent::Lent;
 use self::place::Place;
 use self::recipe::{Key, Recipe};
-
 use self::sessions::Sessions;
 use self::stock::Stock;
 use super::held::Held;
 use super::jail::{self, Surroundings};
 use super::subject::Subject;
-use super::{Containers, Running, Yard, look_before, start_kind, start_program};
+use super::{Running, look_before};
 use crate::call::{Code, Language, SessionName};
 use crate::files::survey::Before;
 use crate::gate::{Prepared, StandardInput};
 use crate::guarantee::Enforced;
 use crate::outcome::Failure;
-use crate::plan::{Plan, ProgramPlan};
+use crate::plan::ProgramPlan;
 use crate::tier::Tier;
 
 /// The interpreters of one policy and one project. Dropping it ends them all.
@@ -51,36 +50,26 @@ impl Interpreters {
     }
 
     /// Starts what was planned: in an interpreter that waits if it is code and there is one, in its
-    /// session if it names one, and otherwise as [`start`](super::start) does.
-    pub fn start(
-        &self,
-        plan: Plan,
-        yard: &Yard,
-        containers: &Containers,
-    ) -> Result<Running, Failure> {
-        start_kind(plan.kind(), |plan| self.start_program(plan, yard, containers))
-    }
-
-    fn start_program(
+    /// session if it names one, and otherwise afresh.
+    pub(super) fn start(
         &self,
         plan: ProgramPlan,
-        yard: &Yard,
-        containers: &Containers,
+        afresh: impl FnOnce(ProgramPlan) -> Result<Running, Failure>,
     ) -> Result<Running, Failure> {
-        let Some(code) = code_of(&plan) else { return start_program(plan, yard, containers) };
+        let Some(code) = code_of(&plan) else { return afresh(plan) };
         if let Some(name) = &code.session {
             let (name, language) = (name.clone(), code.language);
             return self.sessions.start(plan, &name, language);
         }
         let Some(kind) = Kind::waiting(code.language).filter(|_| plan.tier() == Tier::Jail) else {
-            return start_program(plan, yard, containers);
+            return afresh(plan);
         };
         if self.stock.is_closed_to_all() {
-            return start_program(plan, yard, containers);
+            return afresh(plan);
         }
         // What cannot be looked at now is told by the start of a box of its own.
         let Ok(around) = jail::surroundings(&plan.prepared().confinement) else {
-            return start_program(plan, yard, containers);
+            return afresh(plan);
         };
         let key = Key::of(&plan, kind, &around.stamp)?;
         let before = look_before(plan.confinement());
@@ -91,7 +80,7 @@ impl Interpreters {
             return Ok(held(plan, loan, kept, (around, before)));
         }
         let recipe = Recipe::of(&plan, key)?;
-        let running = start_program(plan, yard, containers)?;
+        let running = afresh(plan)?;
         Stock::prepare(&self.stock, recipe);
         Ok(running)
     }

@@ -245,8 +245,8 @@ fn an_interpreter_off_the_list_may_run_its_code() {
     assert_eq!(other.as_deref(), Some("argv/inline-code"));
 }
 
-fn cold() -> launch::Yard {
-    launch::Yard::new(launch::Warmth::Cold)
+fn cold() -> launch::Reserve {
+    launch::Reserve::cold()
 }
 
 /// `git status` runs what the configuration of the project names: outside of a box that is asked.

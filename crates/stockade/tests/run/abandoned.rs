@@ -39,7 +39,7 @@ fn running(project: &Project, marker: &str) -> Running {
         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
     };
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
-    let cold = launch::Yard::new(launch::Warmth::Cold);
+    let cold = launch::Reserve::cold();
     let running = launch::start(plan, &cold).unwrap();
     let all = eventually(Duration::from_secs(30), || marked(marker).len() >= 5);
     assert!(all, "{:?}", marked(marker));
