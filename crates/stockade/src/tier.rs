@@ -53,13 +53,14 @@ impl Tier {
     }
 
     /// What this tier is for: required of it where a policy lists nothing of its own.
-    pub fn is_for(self) -> &'static [(Guarantee, Kept)] {
-        match self {
-            Self::Inline | Self::Process => &process::IS_FOR,
-            Self::Jail | Self::Microvm | Self::Cluster => &jail::IS_FOR,
-            Self::Container => &container::IS_FOR,
-            Self::Gvisor => &gvisor::IS_FOR,
-        }
+    pub fn is_for(self) -> impl Iterator<Item = (Guarantee, Kept)> {
+        let (usual, also): (&[_], &[_]) = match self {
+            Self::Inline | Self::Process => (&process::IS_FOR, &[]),
+            Self::Jail | Self::Microvm | Self::Cluster => (&jail::IS_FOR, &[]),
+            Self::Container => (&jail::IS_FOR, &container::ALSO_FOR),
+            Self::Gvisor => (&jail::IS_FOR, &gvisor::ALSO_FOR),
+        };
+        usual.iter().chain(also).copied()
     }
 
     /// What it would do and keep here where user namespaces are refused, if it has such a form.

@@ -42,7 +42,7 @@ impl Require {
         let is_meant = |(guarantee, _): &(Guarantee, Kept)| {
             self.of_tier && (*guarantee != Guarantee::Network || network == Network::None)
         };
-        let mut required: BTreeMap<_, _> = tier.is_for().iter().copied().filter(is_meant).collect();
+        let mut required: BTreeMap<_, _> = tier.is_for().filter(is_meant).collect();
         for (guarantee, kept) in &self.listed {
             raise(&mut required, *guarantee, *kept);
         }

@@ -1,26 +1,15 @@
 //! The `container` tier, described: an engine that is already there makes a container of an image,
 //! with nothing in it that a call does not need. The kernel is shared, unless the runtime has one.
 
-use super::jail::{disk, disk_step};
-use super::process::{capture_steps, rlimit_steps};
+use super::jail::{disk, disk_step, protected};
+use super::process::{capture_steps, environment_step, rlimit_steps};
 use super::{Description, Making, Step};
 use crate::confine::{Confinement, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::Limits;
 
-/// What it is for: the same as the jail, and the limits of the whole tree, which engines have.
-pub const IS_FOR: [(Guarantee, Kept); 10] = [
-    (Guarantee::Writes, Kept::Full),
-    (Guarantee::Reads, Kept::Full),
-    (Guarantee::Protected, Kept::Detected),
-    (Guarantee::Network, Kept::Full),
-    (Guarantee::Processes, Kept::Full),
-    (Guarantee::Privileges, Kept::Full),
-    (Guarantee::TreeLimits, Kept::Full),
-    (Guarantee::Limits, Kept::Full),
-    (Guarantee::Output, Kept::Full),
-    (Guarantee::Environment, Kept::Full),
-];
+/// What it is for besides what the jail is: limits of the whole tree, which engines have.
+pub const ALSO_FOR: [(Guarantee, Kept); 1] = [(Guarantee::TreeLimits, Kept::Full)];
 
 /// Which steps this tier takes under this confinement, and what they keep.
 pub fn describe(confinement: &Confinement) -> Description {
@@ -36,7 +25,7 @@ fn steps(confinement: &Confinement) -> Vec<Step> {
     let image = oci.image.as_ref().map_or("(none)", |image| image.as_str());
     let by = oci.runtime.as_ref().map_or(String::new(), |runtime| format!(" by {runtime}"));
     let mut steps = vec![
-        Step::Environment(names(confinement)),
+        environment_step(confinement),
         Making::Container(format!("the image {image}{by}")).into(),
     ];
     steps.extend(box_steps(confinement));
@@ -52,12 +41,6 @@ fn steps(confinement: &Confinement) -> Vec<Step> {
     steps
 }
 
-/// The names of the variables of a run.
-pub(super) fn names(confinement: &Confinement) -> Vec<String> {
-    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
-    names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect()
-}
-
 /// What every box of an OCI runtime is made of, whoever makes it.
 pub(super) fn box_steps(confinement: &Confinement) -> Vec<Step> {
     let files = &confinement.files;
@@ -67,6 +50,7 @@ pub(super) fn box_steps(confinement: &Confinement) -> Vec<Step> {
     steps.extend(files.read.iter().cloned().map(Step::Readable));
     steps.extend(files.hide.iter().cloned().map(Step::Hide));
     steps.extend(files.protect.iter().cloned().map(Step::Protect));
+    steps.extend(files.sought.iter().map(|one| Step::Seek(one.keep(), one.rule().to_owned())));
     steps.push(Step::Cgroup);
     // The tree's memory is bounded, and some programs reserve far more than they use.
     steps.extend(rlimit_steps(&Limits { memory: None, ..confinement.limits.clone() }));
@@ -107,16 +91,7 @@ pub(super) fn kept_in_box(guarantee: Guarantee, confinement: &Confinement) -> En
     match guarantee {
         Guarantee::Writes => Enforced::full(guarantee, &["read-only-root", "binds"]),
         Guarantee::Reads => Enforced::full(guarantee, &["root", "binds"]),
-        Guarantee::Protected => Enforced {
-            guarantee,
-            kept: Kept::Detected,
-            by: vec!["read-only-binds", "watch"],
-            note: Some(
-                "protected paths that are there cannot be changed; one that is not there and is \
-                 made ends the tree and is moved away"
-                    .to_owned(),
-            ),
-        },
+        Guarantee::Protected => protected(&["read-only-binds", "watch"]),
         Guarantee::Network if confinement.network == Network::None => {
             Enforced::full(guarantee, &["network-none"])
         }

@@ -1,27 +1,15 @@
 //! The `gvisor` tier, described: the same box on a user-space kernel, which `runsc` makes from a
 //! bundle that we write. No engine is needed.
 
-use super::container::{box_steps, kept_in_box, names};
+use super::container::{box_steps, kept_in_box};
 use super::jail::tree_limits;
-use super::process::capture_steps;
+use super::process::{capture_steps, environment_step};
 use super::{Description, Making, Step};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
 
-/// What it is for: the same as the jail, and a kernel of its own. Limits of the whole tree are not
-/// here, because many machines give a user no cgroup.
-pub const IS_FOR: [(Guarantee, Kept); 10] = [
-    (Guarantee::Writes, Kept::Full),
-    (Guarantee::Reads, Kept::Full),
-    (Guarantee::Protected, Kept::Detected),
-    (Guarantee::Network, Kept::Full),
-    (Guarantee::Processes, Kept::Full),
-    (Guarantee::Privileges, Kept::Full),
-    (Guarantee::Limits, Kept::Full),
-    (Guarantee::Output, Kept::Full),
-    (Guarantee::Environment, Kept::Full),
-    (Guarantee::Kernel, Kept::Full),
-];
+/// What it is for besides what the jail is.
+pub const ALSO_FOR: [(Guarantee, Kept); 1] = [(Guarantee::Kernel, Kept::Full)];
 
 /// Which steps this tier takes under this confinement, and what they keep.
 pub fn describe(confinement: &Confinement) -> Description {
@@ -35,7 +23,7 @@ pub fn describe(confinement: &Confinement) -> Description {
 fn steps(confinement: &Confinement) -> Vec<Step> {
     let image = confinement.oci.image.as_ref().map(|image| format!("the image {image}"));
     let of = image.unwrap_or_else(|| "the system's folders".to_owned());
-    let mut steps = vec![Step::Environment(names(confinement)), Making::Bundle(of).into()];
+    let mut steps = vec![environment_step(confinement), Making::Bundle(of).into()];
     // The processes of the box are none of this machine's, and bounded by its tasks alone.
     let counted = |step: &Step| matches!(step, Step::CountProcesses(_));
     steps.extend(box_steps(confinement).into_iter().filter(|step| !counted(step)));

@@ -1,7 +1,7 @@
 //! The `jail` tier, described: a box of namespaces with a root of its own, Landlock and a filter
 //! of system calls. It keeps files and the network; the kernel is shared.
 
-use super::process::{capture_steps, rlimit_steps};
+use super::process::{capture_steps, environment_step, rlimit_steps};
 use super::{Description, Machine, Step};
 use crate::confine::{Confinement, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -34,9 +34,7 @@ pub fn describe(confinement: &Confinement, machine: Machine) -> Description {
 }
 
 fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
-    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
-    let names = names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect();
-    let mut steps = vec![Step::Environment(names), Step::Keeper, Step::Namespaces];
+    let mut steps = vec![environment_step(confinement), Step::Keeper, Step::Namespaces];
     steps.extend((confinement.network == Network::None).then_some(Step::NoNetwork));
     let files = &confinement.files;
     steps.push(Step::NewRoot);
@@ -75,16 +73,7 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         Guarantee::Protected if has_broker(confinement) => {
             Enforced::full(guarantee, &["mount-namespace", "broker", "watch"])
         }
-        Guarantee::Protected => Enforced {
-            guarantee,
-            kept: Kept::Detected,
-            by: vec!["mount-namespace", "watch"],
-            note: Some(
-                "protected paths that are there cannot be changed; one that is not there and is \
-                 made ends the tree and is moved away"
-                    .to_owned(),
-            ),
-        },
+        Guarantee::Protected => protected(&["mount-namespace", "watch"]),
         Guarantee::Network if confinement.network == Network::None => {
             let note = "Unix sockets in folders that the box shows can be reached";
             let full = Enforced::full(guarantee, &["network-namespace", "seccomp"]);
@@ -107,6 +96,13 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         }
         Guarantee::Kernel => Enforced::none(guarantee, "the jail shares the machine's kernel"),
     }
+}
+
+/// Protected paths where only a watch keeps those that are not there.
+pub(super) fn protected(by: &[&'static str]) -> Enforced {
+    let note = "protected paths that are there cannot be changed; one that is not there and is made \
+                ends the tree and is moved away";
+    Enforced { kept: Kept::Detected, ..Enforced::partial(Guarantee::Protected, by, note) }
 }
 
 /// The watch on the disk, where there is a limit.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::jail::{disk, disk_step, tree_limits};
-use super::process::{capture_steps, rlimit_steps};
+use super::process::{capture_steps, environment_step, rlimit_steps};
 use super::{Description, Machine, Step};
 use crate::confine::{Confinement, Files, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -23,10 +23,8 @@ pub fn describe(confinement: &Confinement, machine: Machine) -> Option<Descripti
 }
 
 fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
-    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
-    let names = names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect();
     let (limits, files) = (&confinement.limits, &confinement.files);
-    let mut steps = vec![Step::Scratch, Step::Environment(names), Step::Keeper, Step::Cgroup];
+    let mut steps = vec![Step::Scratch, environment_step(confinement), Step::Keeper, Step::Cgroup];
     steps.extend(rlimit_steps(limits));
     steps.extend(limits.processes.map(Step::ProcessCeiling));
     steps.extend(limits.processes.map(Step::CountProcesses));

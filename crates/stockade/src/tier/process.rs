@@ -30,14 +30,15 @@ pub fn describe(confinement: &Confinement, machine: Machine) -> Description {
     }
 }
 
+/// The environment, by the names of its variables.
+pub(super) fn environment_step(confinement: &Confinement) -> Step {
+    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
+    Step::Environment(names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect())
+}
+
 fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     let limits = &confinement.limits;
-    let names = confinement.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
-    let mut steps = vec![
-        Step::Scratch,
-        Step::Environment(names.chain(["HOME".to_owned(), "TMPDIR".to_owned()]).collect()),
-        Step::Keeper,
-    ];
+    let mut steps = vec![Step::Scratch, environment_step(confinement), Step::Keeper];
     steps.extend(rlimit_steps(limits));
     steps.extend(limits.processes.map(Step::ProcessCeiling));
     steps.extend(limits.processes.map(Step::CountProcesses));
