@@ -184,7 +184,8 @@ impl Interpreter {
         if let (Some(line), false) = (&mut self.line, self.is_ready) {
             self.is_ready = line.hear_within(patience) == Word::Ready;
         }
-        self.is_ready
+        // One that was ended since has said that it is ready before.
+        self.is_ready && self.line.as_ref().is_none_or(Line::is_open)
     }
 
     /// Whether it has ended its line, as one does that could not tidy up.

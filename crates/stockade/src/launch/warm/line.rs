@@ -101,6 +101,12 @@ impl Line {
         }
     }
 
+    /// Whether somebody has the other end.
+    pub(super) fn is_open(&self) -> bool {
+        let mut polled = [PollFd::new(&self.socket, PollFlags::empty())];
+        matches!(poll(&mut polled, Some(&Timespec::default())), Ok(0))
+    }
+
     /// The next word, if one comes in this time.
     pub(super) fn hear_within(&mut self, patience: Duration) -> Word {
         let word = self.hear();
@@ -162,6 +168,16 @@ mod tests {
         {
             assert_eq!(read(nonsense), None, "{nonsense:?}");
         }
+    }
+
+    #[test]
+    fn who_has_left_is_not_there_whatever_was_said_before() {
+        let (mut ours, theirs) = Line::pair().unwrap();
+        rustix::io::write(&theirs, b"R\n").unwrap();
+        assert!(ours.is_open());
+        drop(theirs);
+        assert!(!ours.is_open());
+        assert_eq!((ours.hear(), ours.hear()), (Word::Ready, Word::Gone));
     }
 
     #[test]
