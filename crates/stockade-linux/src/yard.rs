@@ -5,13 +5,14 @@
 //! description that is equal in every point: another one, a change of the host's mounts or a lost
 //! mount, and everything that was made in advance is thrown away.
 
+mod ahead;
 mod crew;
 mod mounts;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, JoinHandle};
 
+use self::ahead::Ahead;
 pub(crate) use self::crew::Duty;
 use self::crew::{Crew, Work};
 pub use self::mounts::MountWatch;
@@ -19,7 +20,7 @@ use crate::cgroup::{Cgroup, CgroupLimits};
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
-use crate::ready::{Booting, Origin, Outlook, Ready};
+use crate::ready::{Origin, Outlook, Ready};
 use crate::start::{At, StartError};
 use crate::template::Template;
 
@@ -29,7 +30,7 @@ pub struct Yard {
     stock: Arc<Stock>,
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
-    keeper: Mutex<Option<JoinHandle<Result<Booting, StartError>>>>,
+    ahead: Mutex<Option<Ahead>>,
     given: [AtomicU64; 3],
 }
 
@@ -77,36 +78,26 @@ impl Yard {
             Warmth::Warm { spares } => spares,
         };
         let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
-        let (crew, keeper, given) = (OnceLock::new(), Mutex::default(), Default::default());
-        Self { stock, warmth, crew, keeper, given }
+        let (crew, ahead, given) = (OnceLock::new(), Mutex::default(), Default::default());
+        Self { stock, warmth, crew, ahead, given }
     }
 
     /// The same with another warmth, before any box was asked for.
     #[must_use]
     pub fn with_warmth(mut self, warmth: Warmth) -> Self {
-        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let ahead = self.ahead.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let mut other = Self::new(warmth);
-        other.keeper = Mutex::new(keeper);
+        other.ahead = Mutex::new(ahead);
         other
     }
 
-    /// Says that a box will be asked for soon: its keeper gets on its feet meanwhile, in a thread.
-    pub fn expect(&self) {
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        if keeper.is_none() {
-            let thread = thread::Builder::new().name("stockade-keeper".to_owned());
-            // Without a thread it is started when it is needed.
-            *keeper = thread.spawn(Booting::begin).ok();
-        }
-    }
-
-    /// The keeper that was started in advance, or a new one.
-    fn keeper(&self) -> Result<Booting, StartError> {
-        let expected = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match expected.map(JoinHandle::join) {
-            Some(Ok(Ok(keeper))) => Ok(keeper),
-            // What went wrong there is told by the next try.
-            Some(Ok(Err(_)) | Err(_)) | None => Booting::begin(),
+    /// Says that a box with these limits will be asked for soon: what it needs whatever is in it is
+    /// made meanwhile, in a thread.
+    pub fn expect(&self, limits: CgroupLimits) {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if ahead.is_none() {
+            // Without a thread it is made when it is needed.
+            *ahead = Ahead::begin(limits);
         }
     }
 
@@ -142,19 +133,16 @@ impl Yard {
         Ok(ready.on_duty(crew.duty()))
     }
 
-    /// A box made from nothing. Cgroups and the keeper are made at the same time, for both take a
-    /// while.
+    /// A box made from nothing. Its keeper and its cgroup take a while, and are made meanwhile.
     fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
-            let cgroup = thread.spawn_scoped(scope, || Cgroup::create_for_box(limits));
-            let keeper = self.keeper()?;
-            let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-            // Without a thread, or if it panicked, here and now.
-            let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
-            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create_for_box(limits));
-            Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
-        })
+        let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let ahead = expected.or_else(|| Ahead::begin(limits));
+        let sheet = pack::pack(jail).at(Step::PrepareBox)?;
+        let (keeper, cgroup) = match ahead {
+            Some(ahead) => ahead.finish(limits)?,
+            None => ahead::make_now(limits)?,
+        };
+        Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
     }
 
     /// How many boxes were given that came to be in this way.
@@ -185,9 +173,6 @@ impl Drop for Yard {
         }
         // What the thread had in hand when it was told.
         drop(self.stock.empty());
-        // A keeper that nobody needed ends when it is dropped.
-        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        drop(keeper.map(JoinHandle::join));
     }
 }
 

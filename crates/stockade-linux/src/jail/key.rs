@@ -26,9 +26,12 @@ impl Key {
             key.add(rule.path.to_bytes());
             key.add(&rule.rights.to_ne_bytes());
         }
+        for path in &jail.forbidden {
+            key.add(path.to_bytes());
+        }
         // The rest is small and has no descriptor in it.
         let Jail { form, identity, network, filter, nesting, attest, processes_max, .. } = jail;
-        let has = (jail.root.is_some(), jail.landlock.is_some());
+        let has = (jail.root.is_some(), jail.landlock.is_some(), jail.forbidden.len());
         let rest = (has, form, identity, network, filter, nesting, attest, processes_max);
         key.add(format!("{rest:?}").as_bytes());
         #[cfg(feature = "sabotage")]

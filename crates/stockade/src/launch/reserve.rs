@@ -4,7 +4,9 @@
 use stockade_linux::{Warmth, Yard};
 
 use super::container::Containers;
+use super::jail::tree_limits;
 use super::warm::Interpreters;
+use crate::limits::Limits;
 
 /// All that may wait for a call. Dropping it ends what waits.
 #[derive(Debug)]
@@ -37,6 +39,11 @@ impl Reserve {
             self.interpreters = Interpreters::new(0);
         }
         self
+    }
+
+    /// Says that a box with these limits will be asked for soon.
+    pub fn expect_box(&self, limits: &Limits) {
+        self.yard.expect(tree_limits(limits));
     }
 
     /// Where boxes wait.
