@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::aside::step_aside;
@@ -213,12 +214,23 @@ impl Folder {
     }
 
     fn number(&self, name: &str) -> Option<u64> {
-        fs::read_to_string(self.path.join(name)).ok()?.trim().parse().ok()
+        self.read(name)?.trim().parse().ok()
+    }
+
+    /// One of its files, which are all short.
+    fn read(&self, name: &str) -> Option<String> {
+        const LENGTH_MAX: usize = 4096;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.handle, name, flags, Mode::empty()).ok()?;
+        let mut bytes = vec![0; LENGTH_MAX];
+        let length = rustix::io::read(&file, &mut bytes).ok()?;
+        bytes.truncate(length);
+        String::from_utf8(bytes).ok()
     }
 
     /// The number behind a word, in a file of such lines.
     fn entry(&self, name: &str, word: &str) -> Option<u64> {
-        let text = fs::read_to_string(self.path.join(name)).ok()?;
+        let text = self.read(name)?;
         let mut pairs = text.lines().filter_map(|line| line.split_once(' '));
         pairs.find(|(key, _)| *key == word)?.1.trim().parse().ok()
     }

@@ -7,6 +7,7 @@ mod quarantine;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -16,7 +17,7 @@ use crate::outcome::Failure;
 /// One path that must not appear: names on the way down from an open folder that stays.
 #[derive(Debug)]
 pub(super) struct Absent {
-    from: OwnedFd,
+    from: Arc<OwnedFd>,
     names: Vec<OsString>,
     path: PathBuf,
 }
@@ -60,7 +61,23 @@ pub(super) fn quarantine(path: &Path) -> Option<Quarantined> {
 /// A folder that cannot be opened, though it is there, ends the launch: what is made in it would
 /// not be seen.
 pub(super) fn watched(absent: &[PathBuf], root: &Path) -> Result<Vec<Absent>, Failure> {
-    absent.iter().filter_map(|path| Absent::of(path, root).transpose()).collect()
+    let mut opened = Opened::default();
+    absent.iter().filter_map(|path| Absent::of(path, root, &mut opened).transpose()).collect()
+}
+
+/// The folder that was opened last: most paths are beneath the same.
+#[derive(Debug, Default)]
+struct Opened(Option<(PathBuf, Arc<OwnedFd>)>);
+
+impl Opened {
+    fn open(&mut self, folder: &Path) -> Result<Arc<OwnedFd>, Errno> {
+        if let Some((_, handle)) = self.0.as_ref().filter(|(known, _)| known == folder) {
+            return Ok(Arc::clone(handle));
+        }
+        let handle = Arc::new(open(CWD, folder)?);
+        self.0 = Some((folder.to_owned(), Arc::clone(&handle)));
+        Ok(handle)
+    }
 }
 
 /// What is at a path now.
@@ -68,11 +85,11 @@ enum Found {
     /// Nothing, and no link on the way there.
     Nothing,
     /// This name in this folder: what must not be there, or a link on the way to it.
-    There(OwnedFd, OsString),
+    There(Arc<OwnedFd>, OsString),
 }
 
 impl Absent {
-    fn of(path: &Path, root: &Path) -> Result<Option<Self>, Failure> {
+    fn of(path: &Path, root: &Path, opened: &mut Opened) -> Result<Option<Self>, Failure> {
         // In the project the way is gone anew each time, for a box may move folders aside and make
         // others in their place; elsewhere links of the host may be on the way.
         let (from, below) = match (path.strip_prefix(root), path.parent(), path.file_name()) {
@@ -85,7 +102,7 @@ impl Absent {
             let message = format!("could not watch for {path:?}: {errno}");
             Failure::new("watch protected paths", message)
         };
-        let from = match open(CWD, from) {
+        let from = match opened.open(from) {
             Ok(from) => from,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(errno) => return Err(unwatched(errno)),
@@ -123,11 +140,11 @@ impl Absent {
     /// Goes down name by name and follows no link.
     fn find(&self, rights: Rights) -> Result<Found, Errno> {
         let Some((last, way)) = self.names.split_last() else { return Ok(Found::Nothing) };
-        let mut folder = rustix::io::fcntl_dupfd_cloexec(&self.from, 0)?;
+        let mut folder = Arc::clone(&self.from);
         for name in way {
             let next = rights.try_in(&folder, || open(folder.as_fd(), Path::new(name)));
             folder = match next {
-                Ok(next) => next,
+                Ok(next) => Arc::new(next),
                 Err(Errno::NOENT) => return Ok(Found::Nothing),
                 // It is something else: only a link leads anywhere.
                 Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
@@ -137,7 +154,7 @@ impl Absent {
                 Err(errno) => return Err(errno),
             };
         }
-        let look = || rustix::fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW);
+        let look = || rustix::fs::statat(&*folder, last, AtFlags::SYMLINK_NOFOLLOW);
         match rights.try_in(&folder, look) {
             Ok(_) => Ok(Found::There(folder, last.clone())),
             Err(Errno::NOENT) => Ok(Found::Nothing),
