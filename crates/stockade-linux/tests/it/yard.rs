@@ -7,13 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Ended, Jail, KeeperLost, Mechanism, Mount, Origin, Ready, Spec, Status, Step,
-    Warmth, Yard,
+    CgroupLimits, Controller, Ended, Jail, KeeperLost, Mechanism, Mount, Origin, Ready, Spec,
+    Status, Step, Warmth, Yard,
 };
 
 use crate::boxes::{closed, project};
 use crate::roles::{command, said, say};
-use crate::support::{Mark, bare, finish, shell, text, within};
+use crate::support::{Mark, bare, finish, shell, skip, text, within};
 
 const LIMITS: CgroupLimits =
     CgroupLimits { memory_bytes_max: None, tasks_max: Some(100), cpu_millis_per_second: None };
@@ -61,6 +61,23 @@ fn a_cold_yard_makes_every_box() {
         let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
         assert_eq!(ready.origin(), Origin::Made);
         assert_eq!(run(ready, shell("exit 4"), "/").0.status, Status::Code(4));
+    }
+}
+
+#[test]
+fn what_was_expected_with_other_limits_holds_those_that_are_asked_for() {
+    let few = CgroupLimits { tasks_max: Some(4), ..LIMITS };
+    for expected in [few, LIMITS] {
+        let yard = Yard::new(Warmth::Cold);
+        yard.expect(expected);
+        let ready = yard.ready(closed("/bin/sh"), few).unwrap();
+        if ready.cgroup().is_none_or(|cgroup| !cgroup.kept().contains(&Controller::Tasks)) {
+            return skip("no cgroup for tasks");
+        }
+        let line = "for i in 1 2 3 4 5 6 7 8; do sleep 0.2 & done; wait";
+        let (ended, _, said) = run(ready, shell(line), "/");
+        assert_ne!(ended.status, Status::Code(0));
+        assert!(said.contains("fork"), "{said}");
     }
 }
 
