@@ -65,7 +65,9 @@ pub enum Watched {
     Nothing,
     /// Those from which code runs later, where they are at the top of a folder.
     Risky,
-    /// All, which costs a walk through the folders after each run.
+    /// All among the first names of the folders, which bounds what it costs.
+    Bounded,
+    /// All, which costs a walk through the folders before and after each run.
     All,
 }
 
@@ -75,13 +77,17 @@ impl Watched {
         match self {
             Self::Nothing => "none",
             Self::Risky => "risky",
+            Self::Bounded => "bounded",
             Self::All => "all",
         }
     }
 
+    /// All there are, from the least to the most.
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::Risky, Self::Bounded, Self::All];
+
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Nothing, Self::Risky, Self::All].into_iter().find(|one| one.name() == name)
+        Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }
 

@@ -38,6 +38,7 @@ pub use warm::Interpreters;
 
 use crate::confine::{Confinement, Files};
 use crate::files::survey::Before;
+use crate::guarantee::{Guarantee, Kept};
 use crate::outcome::{Failure, Outcome};
 use crate::plan::{self, Plan, ProgramPlan, not_in_this_version};
 use crate::tier::Tier;
@@ -69,15 +70,20 @@ pub fn start(plan: Plan, reserve: &Reserve) -> Result<Running, Failure> {
     }
 }
 
-/// How the folders are that a run may write.
-fn look_before(confinement: &Confinement) -> Option<Before> {
-    let Files { root, write, watched, .. } = &confinement.files;
-    Before::look(root, write, *watched)
+/// How the folders are that a run may write: all of the project, where nothing is sure to keep it
+/// from the rest.
+fn look_before(plan: &ProgramPlan) -> Option<Before> {
+    let Confinement { files: Files { root, write, watched, .. }, require, .. } = plan.confinement();
+    let kept = require.get(&Guarantee::Writes).copied().unwrap_or(Kept::None);
+    let is_kept = plan.tier() != Tier::Process && kept == Kept::Full;
+    let mut write = write.clone();
+    write.extend((!is_kept).then(|| root.clone()));
+    Before::look(root, &write, *watched)
 }
 
 /// Starts the program itself, in its tier.
 fn start_afresh(plan: ProgramPlan, reserve: &Reserve) -> Result<Running, Failure> {
-    let before = look_before(plan.confinement());
+    let before = look_before(&plan);
     Ok(Running(match plan.tier() {
         Tier::Jail => Kind::Held(Box::new(jail::start(plan, &reserve.yard)?), before),
         Tier::Process => Kind::Held(Box::new(process::start(plan)?), before),
@@ -121,8 +127,6 @@ impl Running {
             Kind::Done(outcome) => return Ok(*outcome),
         };
         outcome.changes = before.map(Before::compare);
-        let unseen = outcome.changes.as_ref().and_then(|changes| changes.unseen.clone());
-        outcome.notes.extend(unseen);
         Ok(outcome)
     }
 }

@@ -165,7 +165,7 @@ impl Default for FilesPolicy {
             toolchains: BTreeSet::new(),
             hide: Vec::new(),
             protect: PROTECT.iter().map(PathBuf::from).collect(),
-            watched: Watched::Risky,
+            watched: Watched::Bounded,
             sought: Arc::default(),
             unkept: Arc::default(),
         }

@@ -36,6 +36,6 @@ pub enum Kind {
 pub struct Changes {
     /// In the order of their paths.
     pub files: Vec<Change>,
-    /// What was not looked at.
-    pub unseen: Option<String>,
+    /// What was not looked at, a line for each reason.
+    pub unseen: Vec<String>,
 }

@@ -61,7 +61,8 @@ pub(super) fn of_file(mut file: &File, stat: &Stat) -> std::io::Result<Option<St
         return Ok(None);
     }
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
+    let one_read = u64::try_from(stat.st_size).unwrap_or_default().saturating_add(1);
+    let mut buffer = vec![0; usize::try_from(one_read).unwrap_or(usize::MAX).min(64 << 10)];
     let mut left = BYTES_MAX;
     loop {
         let read = file.read(&mut buffer)?;

@@ -1,6 +1,8 @@
 //! Files from which code runs later, outside of any box: what is known of them is data, in
 //! `policies/risky.toml`.
 
+pub(super) mod named;
+
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -38,6 +40,9 @@ struct Table {
 
 /// How code runs from a file with this path, beneath the root or absolute, if it does.
 pub fn why(path: &Path) -> Option<&'static str> {
+    if !named::may_be(path) {
+        return None;
+    }
     let (Some(data), Some(table)) = (data(), table()) else { return Some(UNREADABLE) };
     let found = table.set.matches(path);
     let entry = found.iter().filter_map(|at| table.entries.get(*at)).min()?;
@@ -66,10 +71,9 @@ pub(super) enum Place {
 /// The places that can be looked at without a walk.
 pub(super) fn places() -> impl Iterator<Item = Place> {
     data().unwrap_or_default().iter().flat_map(|entry| &entry.paths).filter_map(|path| {
-        let is_plain = |path: &str| !path.contains(['*', '?', '[', '{']);
         match path.strip_suffix("/**") {
-            Some(folder) if is_plain(folder) => Some(Place::Folder(folder)),
-            None if is_plain(path) => Some(Place::File(path)),
+            Some(folder) if named::is_plain(folder) => Some(Place::Folder(folder)),
+            None if named::is_plain(path) => Some(Place::File(path)),
             Some(_) | None => None,
         }
     })
@@ -80,7 +84,8 @@ fn data() -> Option<&'static [Entry]> {
     DATA_READ.get_or_init(|| read(DATA).ok()).as_deref()
 }
 
-/// Compiled when a file was changed, and not before: it costs more than all the rest.
+/// Compiled when a file that may be on the list was changed, and not before: it costs more than all
+/// the rest.
 fn table() -> Option<&'static Table> {
     static TABLE: OnceLock<Option<Table>> = OnceLock::new();
     TABLE.get_or_init(|| compiled(data()?).ok()).as_ref()

@@ -1,34 +1,50 @@
 //! What a program changed in the folders that it could write.
 //!
-//! Files from which code runs are looked at before and after, so that their hashes are known and a
-//! removed one is missed. Of all others, where the policy asks for them, only what is there afterwards
-//! can be seen: those whose ctime, which nobody can set, is not before the start.
+//! Before the run the names in them are read, and files from which code runs are hashed. Afterwards
+//! the names are read again: what is new, gone, another file, or has a ctime, which nobody can set,
+//! that is not before the start was changed.
 
 mod after;
-mod before;
+mod bounds;
+mod folder;
+mod listing;
+mod look;
+mod places;
+mod rank;
+#[cfg(test)]
+mod tests;
+mod unseen;
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, Stat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use self::after::Walk;
-use self::before::{Looked, Seen, look};
-use super::digest::remembered;
-use super::{Change, Changes, Kind, risky};
+use self::after::{Found, Walk, shown};
+use self::bounds::{Bounds, Deadline};
+use self::listing::{Listing, Start};
+use self::places::Placed;
+use self::unseen::{Unseen, Why};
+use super::digest::{BYTES_MAX, remembered};
+use super::open::beneath;
+use super::{Change, Changes, FileError, risky};
 use crate::confine::Watched;
+use crate::inspect::stat_of;
 
 /// Files that a report lists.
 const LISTED_MAX: usize = 1000;
+/// What is read of changed files to hash them.
+const HASHED_BYTES_MAX: u64 = 64 << 20;
 
 /// How the folders were before the run.
 #[derive(Debug)]
 pub struct Before {
-    root: PathBuf,
-    folders: Vec<(OwnedFd, PathBuf)>,
-    watched: Watched,
-    risky: Vec<Seen>,
+    starts: Vec<Start>,
+    walked: Option<(Bounds, Listing)>,
+    places: Option<Placed>,
+    unopened: Vec<String>,
     /// The kernel's own time for files, which is coarser than others.
     started: (i64, i64),
 }
@@ -36,111 +52,164 @@ pub struct Before {
 impl Before {
     /// Looks at what has to be known before; none if nothing is to be told.
     pub fn look(root: &Path, write: &[PathBuf], watched: Watched) -> Option<Self> {
-        if watched == Watched::Nothing {
-            return None;
-        }
-        let is_inner =
-            |folder: &Path| write.iter().any(|other| folder != other && folder.starts_with(other));
-        let mut folders: Vec<(OwnedFd, PathBuf)> = Vec::new();
-        for path in write.iter().filter(|path| !is_inner(path)) {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            if let Ok(folder) = rustix::fs::openat(CWD, path, flags, Mode::empty())
-                && !folders.iter().any(|(_, known)| known == path)
-            {
-                folders.push((folder, path.clone()));
-            }
-        }
-        let risky = folders.iter().flat_map(|(folder, path)| look(folder.as_fd(), path).seen);
-        let risky = risky.collect();
+        (watched != Watched::Nothing).then(|| Self::within(root, write, Bounds::of(watched)))
+    }
+
+    /// Without bounds there is no walk, and only the places are looked at from which code runs.
+    fn within(root: &Path, write: &[PathBuf], bounds: Option<Bounds>) -> Self {
+        let (starts, unopened) = starts(root, write);
+        let walked = bounds.map(|bounds| (bounds, look::look(&starts, bounds)));
+        // A walk that saw everything has seen these, too.
+        let is_whole = walked.as_ref().is_some_and(|(_, listing)| !listing.is_cut());
+        let places = (!is_whole).then(|| Placed::look(&starts));
         let now = clock_gettime(ClockId::RealtimeCoarse);
         let started = (now.tv_sec, now.tv_nsec);
-        Some(Self { root: root.to_owned(), folders, watched, risky, started })
+        Self { starts, walked, places, unopened, started }
     }
 
     /// Looks again, and tells the difference.
     pub fn compare(self) -> Changes {
-        let (mut files, mut unseen) = self.risky_changes();
-        if self.watched == Watched::All {
-            let mut walk = Walk::new(self.started);
-            for (folder, path) in &self.folders {
-                walk.through(folder.as_fd(), path);
+        let (mut files, mut unseen) = match &self.places {
+            Some(places) => places.compare(&self.starts),
+            None => (Vec::new(), Vec::new()),
+        };
+        if let Some((bounds, listing)) = &self.walked {
+            let mut walk = Walk::new((&self.starts, listing), self.started, *bounds);
+            walk.through();
+            let Walk { found, unseen: mut unlooked, .. } = walk;
+            let known = |found: &Told| files.iter().any(|change| change.path == found.path);
+            let told: Vec<Told> =
+                self.told(found).into_iter().filter(|told| !known(told)).collect();
+            let count = files.len().saturating_add(told.len());
+            if count > LISTED_MAX {
+                unseen.push(format!("{count} files were changed; {LISTED_MAX} are listed"));
             }
-            unseen = walk.unseen().or(unseen);
-            let known: Vec<String> = files.iter().map(|change| change.path.clone()).collect();
-            let others = walk.found.into_iter().map(|found| self.change(found));
-            files.extend(others.filter(|change| !known.contains(&change.path)));
+            let most = LISTED_MAX.saturating_sub(files.len());
+            let mut hashing = Hashing {
+                starts: &self.starts,
+                listing,
+                bytes_left: HASHED_BYTES_MAX,
+                until: bounds.end(),
+                unseen: &mut unlooked,
+            };
+            let listed = told.into_iter().take(most);
+            files.extend(listed.filter_map(|told| hashing.change(told)));
+            unseen.extend(unlooked.in_words(*bounds));
         }
+        unseen.extend(self.unopened);
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        if files.len() > LISTED_MAX {
-            unseen = Some(format!("{} files were changed; {LISTED_MAX} are listed", files.len()));
-            // Those that matter most are kept.
-            files.sort_by_key(|change| change.runs_code.is_none());
-            files.truncate(LISTED_MAX);
-        }
         Changes { files, unseen }
     }
 
-    /// What changed of the files from which code runs, and what of them was not looked at.
-    fn risky_changes(&self) -> (Vec<Change>, Option<String>) {
-        let (mut now, mut unseen) = (Vec::new(), None);
-        for (folder, path) in &self.folders {
-            let Looked { seen, cut } = look(folder.as_fd(), path);
-            let more = |name| format!("not all was looked at in {name}: there are too many files");
-            unseen = unseen.or(cut.map(more));
-            now.extend(seen);
+    /// What was found, as it is told: those first that matter most, else in the order of their paths.
+    fn told(&self, found: Vec<Found>) -> Vec<Told> {
+        let mut all: Vec<Told> = Vec::with_capacity(found.len());
+        for found in found {
+            let Some(start) = self.starts.get(found.start) else { continue };
+            let path = start.told.join(&found.below);
+            let is_link =
+                found.described.is_some_and(|described| described.kind == FileType::Symlink);
+            all.push(Told { runs_code: why(&path, is_link), path: shown(&path), found });
         }
-        let mut files = Vec::new();
-        for seen in &now {
-            let before = self.risky.iter().find(|before| before.path == seen.path);
-            let kind = match before {
-                None => Kind::Created,
-                Some(before) if before.is_same(seen) => continue,
-                Some(_) => Kind::Modified,
-            };
-            files.push(Change {
-                path: self.told(&seen.path),
-                kind,
-                size: Some(seen.size),
-                before: before.and_then(|before| before.hash.clone()),
-                after: seen.hash.clone(),
-                runs_code: self.why(&seen.path, seen.is_link()),
-            });
+        all.sort_by(|one, other| {
+            let key = |told: &Told| told.runs_code.is_none();
+            key(one).cmp(&key(other)).then_with(|| one.path.cmp(&other.path))
+        });
+        all
+    }
+}
+
+/// A changed file with its path, and how code runs from it.
+#[derive(Debug)]
+struct Told {
+    path: String,
+    runs_code: Option<&'static str>,
+    found: Found,
+}
+
+/// Hashes what was found, within bounds.
+struct Hashing<'h> {
+    starts: &'h [Start],
+    listing: &'h Listing,
+    bytes_left: u64,
+    until: Deadline,
+    unseen: &'h mut Unseen,
+}
+
+impl Hashing<'_> {
+    /// The change with its hashes; none if nothing that matters is other than before.
+    fn change(&mut self, told: Told) -> Option<Change> {
+        let after = self.hash(&told);
+        let Told { path, runs_code, found } = told;
+        let known = found.entry.and_then(|entry| self.listing.known(entry));
+        if let (Some(known), Some(described)) = (known, found.described)
+            && known.hash.is_some()
+            && (&known.hash, known.mode) == (&after, described.mode)
+        {
+            return None;
         }
-        for seen in self.risky.iter().filter(|seen| !now.iter().any(|now| now.path == seen.path)) {
-            files.push(Change {
-                path: self.told(&seen.path),
-                kind: Kind::Deleted,
-                size: None,
-                before: seen.hash.clone(),
-                after: None,
-                runs_code: self.why(&seen.path, seen.is_link()),
-            });
-        }
-        (files, unseen)
+        let size = found.described.map(|described| described.size);
+        let before = known.and_then(|known| known.hash.clone());
+        Some(Change { path, kind: found.kind, size, before, after, runs_code })
     }
 
-    fn change(&self, found: after::Found) -> Change {
-        let after::Found { path, kind, size, hash, is_link } = found;
-        let runs_code = self.why(&path, is_link);
-        Change {
-            path: self.told(&path),
-            kind,
-            size: Some(size),
-            before: None,
-            after: hash,
-            runs_code,
+    fn hash(&mut self, told: &Told) -> Option<String> {
+        let described = told.found.described?;
+        if described.kind != FileType::RegularFile || described.size > BYTES_MAX {
+            return None;
+        }
+        let Some(left) = self.bytes_left.checked_sub(described.size) else {
+            self.unseen.add(Why::Unhashed, || told.path.clone());
+            return None;
+        };
+        self.bytes_left = left;
+        if self.until.is_over() {
+            self.unseen.add(Why::Unhashed, || told.path.clone());
+            return None;
+        }
+        match self.read(&told.found) {
+            Ok(hash) => hash,
+            Err(_) => {
+                self.unseen.add(Why::Unread, || told.path.clone());
+                None
+            }
         }
     }
 
-    fn why(&self, path: &Path, is_link: bool) -> Option<&'static str> {
-        let path = path.strip_prefix(&self.root).unwrap_or(path);
-        let above = || is_link.then(|| risky::why_above(path)).flatten();
-        risky::why(path).or_else(above)
+    fn read(&self, found: &Found) -> Result<Option<String>, FileError> {
+        let Some(folder) = self.starts.get(found.start) else { return Ok(None) };
+        let path = &found.below;
+        let handle = beneath(folder.handle.as_fd(), path, OFlags::PATH)
+            .map_err(FileError::system("open", path))?;
+        let stat = stat_of(handle.as_fd()).map_err(FileError::system("look at", path))?;
+        remembered(handle.as_fd(), &stat, path)
     }
+}
 
-    fn told(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+/// The outermost of these folders, opened, and in words those that cannot be.
+fn starts(root: &Path, write: &[PathBuf]) -> (Vec<Start>, Vec<String>) {
+    let is_inner =
+        |folder: &Path| write.iter().any(|other| folder != other && folder.starts_with(other));
+    let (mut starts, mut unopened): (Vec<Start>, Unseen) = (Vec::new(), Unseen::default());
+    for path in write.iter().filter(|path| !is_inner(path)) {
+        if starts.iter().any(|known| known.path == *path) {
+            continue;
+        }
+        let told = path.strip_prefix(root).unwrap_or(path).to_owned();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Ok(handle) => starts.push(Start { handle, path: path.clone(), told }),
+            Err(Errno::NOENT) => {}
+            Err(_) => unopened.add(Why::Unread, || shown(&told)),
+        }
     }
+    (starts, unopened.in_words(Bounds::NONE))
+}
+
+/// How code runs from this path, beneath the root or absolute.
+fn why(path: &Path, is_link: bool) -> Option<&'static str> {
+    let above = || is_link.then(|| risky::why_above(path)).flatten();
+    risky::why(path).or_else(above)
 }
 
 /// The size in a `stat`.

@@ -40,7 +40,8 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         Ok(told) => (told, Exit::Code(1)),
         Err(error) => (refused(&error), Exit::Code(1)),
     };
-    let changes = cleared.file.writes().then_some(Changes { files: told.changes, unseen: None });
+    let changes =
+        cleared.file.writes().then_some(Changes { files: told.changes, unseen: Vec::new() });
     Ok(Outcome {
         exit,
         limit: told.limit,

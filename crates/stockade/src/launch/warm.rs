@@ -72,7 +72,7 @@ impl Interpreters {
             return afresh(plan);
         };
         let key = Key::of(&plan, kind, &around.stamp)?;
-        let before = look_before(plan.confinement());
+        let before = look_before(&plan);
         if let Some((interpreter, place)) = Stock::take(&self.stock, &key)
             && let Ok(kept) = around.admit(interpreter.enforcement.clone(), plan.confinement())
             && let Ok(loan) = interpreter.lend(place, code, &plan.confinement().limits)

@@ -244,7 +244,8 @@ impl Source {
 
     pub(super) fn watched(&self, text: &Spanned<String>) -> Result<Watched, LoadError> {
         self.value(text, |text| {
-            Watched::named(text).ok_or_else(|| format!("{text:?} is none of none, risky, all"))
+            Watched::named(text)
+                .ok_or_else(|| format!("{text:?} is none of none, risky, bounded, all"))
         })
     }
 

@@ -62,6 +62,8 @@ struct Wire<'a> {
     denials: [(); 0],
     changes: Option<&'a [Change]>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unseen: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a SessionUse>,
@@ -121,6 +123,7 @@ impl Serialize for Report {
             Body::Failed(failure) => (None, Some(failure)),
             Body::Ran(_) => (None, None),
         };
+        let changes = outcome.and_then(|outcome| outcome.changes.as_ref());
         Wire {
             call: self.call.as_str(),
             tool: &self.tool,
@@ -166,9 +169,8 @@ impl Serialize for Report {
             usage: outcome.map(|outcome| WireUsage::of(&outcome.usage)),
             enforcement: outcome.map_or(&[], |outcome| &outcome.enforcement),
             denials: [],
-            changes: outcome
-                .and_then(|outcome| outcome.changes.as_ref())
-                .map(|changes| changes.files.as_slice()),
+            changes: changes.map(|changes| changes.files.as_slice()),
+            unseen: changes.map_or(&[], |changes| &changes.unseen),
             notes: outcome.map_or(&[], |outcome| &outcome.notes),
             session: outcome.and_then(|outcome| outcome.session.as_ref()),
             context: &self.said.context,

@@ -71,6 +71,22 @@ fn the_starter_file_loads_as_a_project_file_and_changes_nothing() {
     assert_eq!(project_file("", &shipped("starter.toml")).unwrap(), Policy::shipped());
 }
 
+#[test]
+fn a_project_may_only_have_more_changes_told() {
+    use stockade::confine::Watched;
+    let watched = |name: &str| format!("[box]\nchanges = \"{name}\"\n");
+    assert!(Watched::ALL.is_sorted());
+    for (own, least) in Watched::ALL.iter().enumerate() {
+        for (asked, more) in Watched::ALL.iter().enumerate() {
+            let policy = project_file(&watched(least.name()), &watched(more.name())).unwrap();
+            assert_eq!(policy.files.watched, Watched::ALL[own.max(asked)], "{least:?} {more:?}");
+        }
+    }
+    assert_eq!(project_file("", "").unwrap().files.watched, Watched::Bounded);
+    let wrong = trusted(&watched("some")).unwrap_err().to_string();
+    assert!(wrong.contains("none of none, risky, bounded, all"), "{wrong}");
+}
+
 /// What the starter file only suggests holds too.
 #[test]
 fn the_starter_file_loads_with_its_comments_taken_off() {

@@ -1,137 +1,337 @@
-//! The walk after a run: every file whose ctime is not before its start.
+//! The look after a run: the same folders and those that are new, beside what is known of before.
 
-use std::ffi::OsStr;
+use std::collections::HashMap;
+use std::ffi::{CStr, OsStr};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
-use super::{remembered, size_of};
+use super::bounds::{Bounds, Deadline};
+use super::folder::{Buffer, Described, Name, again};
+use super::listing::{Folder, Listing, Start, State};
+use super::look::Todo;
+use super::unseen::{Unseen, Why};
 use crate::files::Kind;
-use crate::files::open::{beneath, entry};
-use crate::files::risky;
-use crate::inspect::stat_of;
 
-/// Names that are looked at, and how long that may take.
-const NAMES_MAX: usize = 200_000;
-const TIME_MAX: Duration = Duration::from_secs(2);
-
-/// Folders in which git keeps what it stores, and from which nothing runs.
-const GITS_OWN: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+/// After so many names the clock is looked at.
+const NAMES_PER_LOOK: usize = 64;
+/// Files from which code may run that are looked at beyond the bound of new names.
+const RISKY_MAX: usize = 1000;
 
 /// A file that was changed.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) path: PathBuf,
+    pub(super) start: usize,
+    pub(super) below: PathBuf,
     pub(super) kind: Kind,
-    pub(super) size: u64,
-    pub(super) hash: Option<String>,
-    pub(super) is_link: bool,
+    /// None if it is gone.
+    pub(super) described: Option<Described>,
+    /// What it was before.
+    pub(super) entry: Option<usize>,
 }
 
 /// A walk with its bounds.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct Walk<'w> {
     pub(super) found: Vec<Found>,
+    pub(super) unseen: Unseen,
+    starts: &'w [Start],
+    before: &'w Listing,
     started: (i64, i64),
-    until: Option<Instant>,
-    names_left: usize,
-    is_cut: bool,
-    unread: usize,
+    until: Deadline,
+    new_left: usize,
+    risky_left: usize,
+    todo: Todo<Folder>,
+    /// Which of the entries of before are still there.
+    is_there: Vec<bool>,
 }
 
-impl Walk {
-    pub(super) fn new(started: (i64, i64)) -> Self {
-        let until = Instant::now().checked_add(TIME_MAX);
-        let found = Vec::new();
-        Self { found, started, until, names_left: NAMES_MAX, is_cut: false, unread: 0 }
-    }
+/// The folder that a walk is in.
+struct Here<'h> {
+    folder: &'h Folder,
+    handle: BorrowedFd<'h>,
+    told: PathBuf,
+    names: Names<'h>,
+}
 
-    /// What was not looked at, in words.
-    pub(super) fn unseen(&self) -> Option<String> {
-        if self.is_cut {
-            return Some("not all was looked at: there are too many files".to_owned());
+impl<'w> Walk<'w> {
+    pub(super) fn new(
+        (starts, before): (&'w [Start], &'w Listing),
+        started: (i64, i64),
+        bounds: Bounds,
+    ) -> Self {
+        Self {
+            found: Vec::new(),
+            unseen: Unseen::default(),
+            starts,
+            before,
+            started,
+            until: bounds.end(),
+            new_left: bounds.new_names,
+            risky_left: RISKY_MAX,
+            todo: Todo::default(),
+            is_there: vec![false; before.entries_len()],
         }
-        (self.unread > 0).then(|| format!("{} folders could not be read", self.unread))
     }
 
-    /// Goes through a folder. Of what git keeps for itself, only that is told from which code runs.
-    pub(super) fn through(&mut self, start: BorrowedFd<'_>, path: &Path) {
-        let mut todo = vec![PathBuf::from(".")];
-        while let Some(below) = todo.pop() {
-            if self.names_left == 0 || self.until.is_none_or(|until| Instant::now() >= until) {
-                self.is_cut = true;
-                return;
+    /// Goes through all that was known, and then through what is new.
+    pub(super) fn through(&mut self) {
+        let mut buffer = Buffer::new();
+        for folder in &self.before.folders {
+            match folder.state {
+                State::Whole | State::Cut => self.folder(folder, &mut buffer),
+                State::Waiting | State::Unread | State::Passed | State::New => {}
             }
-            if self.folder(start, &below, path, &mut todo).is_err() {
-                self.unread = self.unread.saturating_add(1);
-            }
+            self.tell_unseen(folder);
+        }
+        while let Some(folder) = self.todo.next() {
+            self.folder(&folder, &mut buffer);
         }
     }
 
-    fn folder(
-        &mut self,
-        start: BorrowedFd<'_>,
-        below: &Path,
-        path: &Path,
-        todo: &mut Vec<PathBuf>,
-    ) -> Result<(), Errno> {
-        let folder = match beneath(start, below, OFlags::RDONLY | OFlags::DIRECTORY) {
-            Err(Errno::NOENT) => return Ok(()),
-            other => other?,
+    /// What was not looked at before, is not looked at afterwards either.
+    fn tell_unseen(&mut self, folder: &Folder) {
+        let why = match folder.state {
+            State::Waiting if self.before.is_late => Why::Time,
+            State::Waiting | State::Cut => Why::Names,
+            State::Unread => Why::Unread,
+            State::Passed | State::Whole | State::New => return,
         };
-        for met in Dir::read_from(&folder)? {
-            let met = met?;
-            let name = OsStr::from_bytes(met.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let Some(left) = self.names_left.checked_sub(1) else { break };
-            self.names_left = left;
-            let below = below.join(name);
-            let is_gits = is_gits(&below);
-            if met.file_type() == FileType::Directory {
-                if !is_gits || !GITS_OWN.iter().any(|own| name == *own) {
-                    todo.push(below);
-                }
-                continue;
-            }
-            if !is_gits || risky::why(&below).is_some() {
-                self.file(folder.as_fd(), name, || path.join(below));
-            }
-        }
-        Ok(())
+        self.unseen(why, folder);
     }
 
-    fn file(&mut self, folder: BorrowedFd<'_>, name: &OsStr, path: impl FnOnce() -> PathBuf) {
-        let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let Ok(stat) = statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, mask) else { return };
-        let time = |seconds: i64, nanos: u32| (seconds, i64::from(nanos));
-        if time(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec) < self.started {
+    fn unseen(&mut self, why: Why, folder: &Folder) {
+        self.unseen.add(why, || shown(&folder.told(self.starts)));
+    }
+
+    fn folder(&mut self, folder: &Folder, buffer: &mut Buffer) {
+        if self.until.is_over() {
+            return self.unseen(Why::Time, folder);
+        }
+        let handle = match folder.handle(self.starts) {
+            Ok(handle) => handle,
+            // A link in its place is no way to what was in it.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                return self.gone(folder, &folder.told(self.starts));
+            }
+            Err(_) => return self.unseen(Why::Unread, folder),
+        };
+        let told = folder.told(self.starts);
+        let names = Names::new(self.before, folder);
+        let mut here = Here { folder, handle: handle.as_fd(), told, names };
+        let read = if self.has_same_names(&here) {
+            Ok(self.same_names(&here))
+        } else {
+            self.other_names(&mut here, buffer)
+        };
+        match read {
+            Ok(ControlFlow::Continue(())) => self.gone(folder, &here.told),
+            Ok(ControlFlow::Break(())) => self.unseen(Why::Time, folder),
+            Err(_) => self.unseen(Why::Unread, folder),
+        }
+    }
+
+    /// Whether no name in a folder was made, moved or removed since the start: its own ctime says so.
+    fn has_same_names(&self, here: &Here<'_>) -> bool {
+        here.folder.state == State::Whole
+            && Described::of_handle(here.handle).is_ok_and(|folder| folder.changed < self.started)
+    }
+
+    fn same_names(&mut self, here: &Here<'_>) -> ControlFlow<()> {
+        for at in here.folder.entries.clone() {
+            if at.is_multiple_of(NAMES_PER_LOOK) && self.until.is_over() {
+                return ControlFlow::Break(());
+            }
+            if let Some(is_there) = self.is_there.get_mut(at) {
+                *is_there = true;
+            }
+            let is_folder = self.before.entry(at).is_none_or(|entry| entry.is_folder);
+            if let Some(name) = self.before.system_name(at).filter(|_| !is_folder) {
+                self.file(here, (name, Some(at)), |described, started| {
+                    (described.changed >= started).then_some(Kind::Modified)
+                });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn other_names(
+        &mut self,
+        here: &mut Here<'_>,
+        buffer: &mut Buffer,
+    ) -> Result<ControlFlow<()>, Errno> {
+        let readable = again(here.handle)?;
+        let mut met: usize = 0;
+        buffer.read(readable.as_fd(), |name| {
+            met = met.wrapping_add(1);
+            if met.is_multiple_of(NAMES_PER_LOOK) && self.until.is_over() {
+                return ControlFlow::Break(());
+            }
+            self.name(here, name);
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn name(&mut self, here: &mut Here<'_>, name: Name<'_>) {
+        let Some(at) = here.names.find(name.text.to_bytes()) else {
+            return self.unknown(here, name);
+        };
+        if let Some(is_there) = self.is_there.get_mut(at) {
+            *is_there = true;
+        }
+        let Some(before) = self.before.entry(at) else { return };
+        let is_other = before.inode != name.inode;
+        match (before.is_folder, name.is_folder) {
+            (true, true) if is_other && self.before.is_unlooked(at) => self.new_folder(here, name),
+            // It is gone through like all that are known.
+            (true, true) => {}
+            (false, true) => {
+                self.gone_file(here.folder, at, &here.told);
+                self.new_folder(here, name);
+            }
+            (true, false) => self.file(here, (name.text, None), |_, _| Some(Kind::Created)),
+            (false, false) => {
+                let changed = |described: &Described, started| {
+                    (is_other || described.changed >= started).then_some(Kind::Modified)
+                };
+                self.file(here, (name.text, Some(at)), changed);
+            }
+        }
+    }
+
+    /// A name that was not there, or, where not all names are known, was perhaps not.
+    fn unknown(&mut self, here: &Here<'_>, name: Name<'_>) {
+        let is_cut = here.folder.state == State::Cut;
+        if name.is_folder {
+            // What is in it may be as old as the project, and there was no look at it.
+            if !is_cut {
+                self.new_folder(here, name);
+            }
             return;
         }
-        let born = time(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
-        let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
-        let kind = if has_birth && born >= self.started { Kind::Created } else { Kind::Modified };
-        let path: PathBuf = path().components().collect();
-        let (size, hash) = content(folder, name, &path).unwrap_or((stat.stx_size, None));
-        let is_link = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Symlink;
-        self.found.push(Found { path, kind, size, hash, is_link });
+        if !self.may_look(here, name.text.to_bytes()) {
+            return;
+        }
+        self.file(here, (name.text, None), |described, started| {
+            let is_new = !is_cut || described.born.is_some_and(|born| born >= started);
+            let kind = if is_new { Kind::Created } else { Kind::Modified };
+            (!is_cut || described.changed >= started).then_some(kind)
+        });
+    }
+
+    /// Whether one more new name may be looked at. Those from which code may run have bounds of
+    /// their own: they cannot be hidden behind many others.
+    fn may_look(&mut self, here: &Here<'_>, name: &[u8]) -> bool {
+        if let Some(left) = self.new_left.checked_sub(1) {
+            self.new_left = left;
+            return true;
+        }
+        if here.folder.may_run(&here.told, name)
+            && let Some(left) = self.risky_left.checked_sub(1)
+        {
+            self.risky_left = left;
+            return true;
+        }
+        self.unseen(Why::NewNames, here.folder);
+        false
+    }
+
+    fn new_folder(&mut self, here: &Here<'_>, name: Name<'_>) {
+        let Some(left) = self.new_left.checked_sub(1) else {
+            return self.unseen(Why::NewNames, here.folder);
+        };
+        self.new_left = left;
+        let mut folder = here.folder.inner(name.text.to_bytes(), &here.told, None);
+        folder.state = State::New;
+        self.todo.add(folder.rank, folder);
+    }
+
+    fn file(
+        &mut self,
+        here: &Here<'_>,
+        (name, entry): (&CStr, Option<usize>),
+        kind: impl FnOnce(&Described, (i64, i64)) -> Option<Kind>,
+    ) {
+        let Here { folder, handle, told, .. } = here;
+        if folder.is_gits && !folder.may_run(told, name.to_bytes()) {
+            return;
+        }
+        let described = match Described::of(*handle, name) {
+            Ok(described) => described,
+            // It went just now, by somebody else.
+            Err(Errno::NOENT) => return,
+            Err(_) => {
+                let path = told.join(OsStr::from_bytes(name.to_bytes()));
+                return self.unseen.add(Why::Unread, || shown(&path));
+            }
+        };
+        if let Some(kind) = kind(&described, self.started) {
+            let below = folder.below.join(OsStr::from_bytes(name.to_bytes()));
+            let described = Some(described);
+            self.found.push(Found { start: folder.start, below, kind, described, entry });
+        }
+    }
+
+    /// What was in a folder, and is there no more.
+    fn gone(&mut self, folder: &Folder, told: &Path) {
+        for at in folder.entries.clone() {
+            let is_there = self.is_there.get(at).copied().unwrap_or_default();
+            let is_folder = self.before.entry(at).is_some_and(|entry| entry.is_folder);
+            // Files of a folder that was looked into are missed one by one.
+            if !is_there && (!is_folder || self.before.is_unlooked(at)) {
+                self.gone_file(folder, at, told);
+            }
+        }
+    }
+
+    fn gone_file(&mut self, folder: &Folder, at: usize, told: &Path) {
+        let name = self.before.name(at);
+        if folder.is_gits && !folder.may_run(told, name) {
+            return;
+        }
+        self.found.push(Found {
+            start: folder.start,
+            below: folder.below.join(OsStr::from_bytes(name)),
+            kind: Kind::Deleted,
+            described: None,
+            entry: Some(at),
+        });
     }
 }
 
-/// Whether it is in a folder of git, also of a repository further down.
-fn is_gits(below: &Path) -> bool {
-    below.parent().is_some_and(|above| above.components().any(|name| name.as_os_str() == ".git"))
+/// A path as it is told.
+pub(super) fn shown(path: &Path) -> String {
+    let is_root = path.as_os_str().is_empty();
+    if is_root { ".".to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// Its size and hash, if it is a regular file.
-fn content(folder: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Option<(u64, Option<String>)> {
-    let handle = entry(folder, name).ok()?;
-    let stat = stat_of(handle.as_fd()).ok()?;
-    let hash = remembered(handle.as_fd(), &stat, path).ok()?;
-    Some((size_of(&stat), hash))
+/// The names that a folder had, found one after the other as long as they come in the same order.
+#[derive(Debug)]
+struct Names<'n> {
+    before: &'n Listing,
+    folder: &'n Folder,
+    next: usize,
+    by_name: Option<HashMap<&'n [u8], usize>>,
+}
+
+impl<'n> Names<'n> {
+    fn new(before: &'n Listing, folder: &'n Folder) -> Self {
+        Self { before, folder, next: folder.entries.start, by_name: None }
+    }
+
+    fn find(&mut self, name: &[u8]) -> Option<usize> {
+        let Self { before, folder, next, by_name } = self;
+        if folder.entries.contains(next) && before.name(*next) == name {
+            let found = *next;
+            *next = next.saturating_add(1);
+            return Some(found);
+        }
+        let all = || folder.entries.clone().map(|at| (before.name(at), at)).collect();
+        let found = by_name.get_or_insert_with(all).get(name).copied()?;
+        *next = found.saturating_add(1);
+        Some(found)
+    }
 }

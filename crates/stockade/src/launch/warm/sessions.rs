@@ -78,7 +78,7 @@ impl Sessions {
         };
         interpreter.remark = remark.map(|why| format!("the session {name} begins anew: {why}"));
         let code = code_of(&plan).ok_or_else(|| refused("there is no code".to_owned()))?;
-        let before = look_before(plan.confinement());
+        let before = look_before(&plan);
         let kept = around.admit(interpreter.enforcement.clone(), plan.confinement())?;
         let loan = interpreter.lend(place, code, &plan.confinement().limits)?;
         Ok(held(plan, loan, kept, (around, before)))

@@ -92,7 +92,11 @@ const KEYS: &[Key] = &[
     row("box.toolchains", Form::OneOf(toolchains), "Toolchains of the home folder to be read."),
     row("box.hide", BOX_PATH, "Paths that look empty."),
     row("box.protect", BOX_PATH, "Paths that cannot be written, renamed or removed."),
-    row("box.changes", Form::OneOf(|| names(&["none", "risky", "all"])), "Which changes are told."),
+    row(
+        "box.changes",
+        Form::OneOf(|| names(&["none", "risky", "bounded", "all"])),
+        "Which changes are told.",
+    ),
     row("box.net", Form::OneOf(|| names(&["none", "host"])), "The network."),
     row("box.image", Form::Like(r"^([A-Za-z0-9][A-Za-z0-9_.:@+/-]*)?$"), "The image of a box."),
     row("box.engine", Form::OneOf(|| names(&["", "podman", "docker"])), "Who makes containers."),

@@ -108,7 +108,11 @@ fn raised_limits_and_fewer_reported_changes_are_told() {
     };
     assert_eq!(told("[limits]\nwall = '9h'\n"), ["raises limits"]);
     assert_eq!(told("[code.limits]\nwall = '9h'\n"), ["raises code.limits"]);
-    assert_eq!(told("[box]\nchanges = 'none'\n"), ["reports fewer changes (box.changes)"]);
+    for fewer in ["none", "risky"] {
+        let text = format!("[box]\nchanges = '{fewer}'\n");
+        assert_eq!(told(&text), ["reports fewer changes (box.changes)"], "{fewer}");
+    }
+    assert!(told("[box]\nchanges = 'bounded'\n").is_empty());
     assert!(told("[code.limits]\nwall = '1s'\n[box]\nchanges = 'all'\n").is_empty());
 }
 

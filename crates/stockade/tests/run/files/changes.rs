@@ -1,17 +1,27 @@
 //! What the report of a program lists of what it changed.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use stockade::call::Language;
 use stockade::confine::Watched;
-use stockade::{Policy, ToolCall};
+use stockade::launch::{Origin, Warmth};
+use stockade::policy::Mode;
+use stockade::{Policy, Stockade, ToolCall};
 
-use crate::support::{Project, policy, skip, text, unboxed};
+use crate::jail::{jailed, project};
+use crate::support::{
+    Project, eventually, has, is_root, json as json_of, policy, skip, text, unboxed,
+};
+use crate::warm::{run_warm, warmed};
 
 fn watching(watched: Watched) -> Policy {
     policy(|policy| {
         policy.files.watched = watched;
         policy.files.protect.clear();
+        policy.settings.deny.clear();
+        policy.mode = Mode::Bypass;
     })
 }
 
@@ -66,8 +76,7 @@ fn all_changes_are_listed_where_the_policy_asks_for_them() {
     for file in ["old", "sub/edited", "sub/deep/package.json", "sub/moved", "touched"] {
         fs::write(place.path(file), file).unwrap();
     }
-    // The kernel's clock for files is coarse: what was written just now is not told from what follows.
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    tick();
     let script = "echo x > sub/new; echo x >> sub/edited; echo >> sub/deep/package.json; \
                   mv sub/moved sub/deep/here; touch -d 2001-01-01 touched";
     let report = line(&place, Watched::All, script);
@@ -77,6 +86,7 @@ fn all_changes_are_listed_where_the_policy_asks_for_them() {
         ("sub/deep/here", false),
         ("sub/deep/package.json", true),
         ("sub/edited", false),
+        ("sub/moved", false),
         ("sub/new", false),
         ("touched", false),
     ];
@@ -95,7 +105,7 @@ fn a_link_in_the_place_of_a_folder_from_which_code_runs_is_listed() {
     let expected = [listed(".claude", "created", true), listed(".vscode", "created", true)];
     assert_eq!(changes(&report), expected);
     assert_eq!(changes(&line(&place, Watched::Risky, "true")), []);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    tick();
     let report = line(&place, Watched::All, "ln -s x sub/.zed; ln -s x sub/plain");
     let expected = [listed("sub/.zed", "created", true), listed("sub/plain", "created", false)];
     assert_eq!(changes(&report), expected);
@@ -109,8 +119,9 @@ fn more_files_than_are_looked_at_are_said_to_be_there() {
         fs::write(place.path(".claude").join(number.to_string()), "").unwrap();
     }
     let report = line(&place, Watched::Risky, "true");
-    let notes = report["notes"].to_string();
-    assert!(notes.contains("not all was looked at in .claude"), "{report}");
+    let unseen = report["unseen"].to_string();
+    assert!(unseen.contains("not all was looked at in .claude"), "{report}");
+    assert_eq!(line(&place, Watched::Bounded, "true")["unseen"], json!(null));
 }
 
 #[test]
@@ -131,6 +142,129 @@ fn hooks_of_repositories_further_down_are_listed_with_all() {
         "sub/.git/hooks/pre-commit",
     ];
     assert_eq!(changes(&report), expected.map(|path| listed(path, "created", true)));
+}
+
+/// Longer than a tick of the clock for files, which is coarse: what was written just now is not told
+/// from what follows.
+fn tick() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+#[test]
+fn every_kind_of_change_is_listed_by_default() {
+    let place = Project::new();
+    fs::create_dir_all(place.path("sub/gone/deep")).unwrap();
+    for file in ["same", "edited", "over", "by", "twin", "sub/gone/deep/x", "sub/setup.py"] {
+        fs::write(place.path(file), "0123456789").unwrap();
+    }
+    tick();
+    let script = "touch -r edited stamp; printf 9876543210 > edited; touch -r stamp edited; \
+                  rm stamp; mv by over; ln twin other; ln -s same link; mkdir -p new/er; \
+                  echo > new/er/file; rm -r sub/gone; echo >> sub/setup.py; cat same";
+    let report = line(&place, Watched::Bounded, script);
+    let expected = [
+        listed("by", "deleted", false),
+        listed("edited", "modified", false),
+        listed("link", "created", false),
+        listed("new/er/file", "created", false),
+        listed("other", "created", false),
+        listed("over", "modified", false),
+        listed("sub/gone/deep/x", "deleted", false),
+        listed("sub/setup.py", "modified", true),
+        listed("twin", "modified", false),
+    ];
+    assert_eq!(changes(&report), expected);
+    let edited = &report["changes"][1];
+    assert_eq!(edited["size"], json!(10), "{edited}");
+    assert!(edited["after"].is_string() && edited["before"].is_null(), "{edited}");
+    assert!(report["changes"][7]["before"].is_string(), "{report}");
+    assert_eq!(Policy::shipped().files.watched, Watched::Bounded);
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_said_to_be_unseen() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if is_root() {
+        skip("unprivileged", "root reads every folder");
+        return;
+    }
+    let place = Project::new();
+    fs::create_dir(place.path("closed")).unwrap();
+    let mode = |mode| {
+        fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0o000);
+    let report = line(&place, Watched::Bounded, "true");
+    mode(0o700);
+    assert_eq!(report["unseen"], json!(["could not be read: closed"]), "{report}");
+}
+
+#[test]
+fn a_folder_that_is_too_deep_to_be_opened_is_said_to_be_unseen() {
+    let place = Project::new();
+    let script =
+        "n=$(printf %0200d 0); for i in $(seq 25); do mkdir $n; cd $n; done; echo > .envrc";
+    let report = place.sh(watching(Watched::Bounded), script, &[]);
+    assert!(report["unseen"].to_string().contains("could not be read: 0000"), "{report}");
+}
+
+#[test]
+fn changes_are_listed_whichever_box_the_program_finds() {
+    let Some(place) = project() else { return };
+    let watching = || jailed(|policy| policy.files.watched = Watched::Bounded);
+    let changed = |stockade: &Stockade, number: usize| {
+        let report = json_of(&stockade.run(ToolCall::line(format!("echo > f{number}"))));
+        let expected = [listed(&format!("f{number}"), "created", false)];
+        tick();
+        assert_eq!(changes(&report), expected, "{report}");
+    };
+    let cold = place.open(watching()).with_warmth(Warmth::Cold);
+    changed(&cold, 0);
+    let copied = place.open(watching()).with_warmth(Warmth::Warm { spares: 0 });
+    let spare = place.open(watching());
+    for (stockade, origin, at) in [(&copied, Origin::Copied, 100), (&spare, Origin::Waiting, 200)] {
+        let mut number = at;
+        let is_given = || {
+            number += 1;
+            changed(stockade, number);
+            stockade.yard().given(origin) > 0
+        };
+        assert!(eventually(Duration::from_secs(20), is_given), "{origin:?}");
+    }
+}
+
+#[test]
+fn code_changes_nothing_where_a_box_keeps_it_and_is_told_where_none_does() {
+    let source = "try:\n  open('ROOT/made', 'w')\nexcept OSError:\n  print('no')\n";
+    let Some(place) = project() else { return };
+    if !has("python3") {
+        return;
+    }
+    let source = source.replace("ROOT", place.root().to_str().unwrap());
+    let code = || ToolCall::code(Language::Python, source.as_str());
+    let warm = warmed(&place, Language::Python, Policy::shipped());
+    let reports = [
+        place.run_with(Policy { code_warm: 0, ..Policy::shipped() }, code()),
+        run_warm(&warm, Language::Python, &source),
+        json_of(&warm.run(code().in_session("work".parse().unwrap()))),
+    ];
+    for report in reports {
+        assert_eq!((text(&report, "stdout"), &report["changes"]), ("no\n", &json!([])), "{report}");
+    }
+    assert!(!place.path("made").exists());
+    let report = place.run_with(policy(|policy| policy.mode = Mode::Bypass), code());
+    assert_eq!(changes(&report), [listed("made", "created", false)], "{report}");
+}
+
+#[test]
+fn without_a_box_all_of_the_project_is_looked_at() {
+    let place = Project::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    let mut policy = watching(Watched::Bounded);
+    policy.files.write = vec!["sub".into()];
+    let report = place.run_with(policy, ToolCall::line("echo > beside; echo > sub/x"));
+    let expected = [listed("beside", "created", false), listed("sub/x", "created", false)];
+    assert_eq!(changes(&report), expected, "{report}");
 }
 
 #[test]

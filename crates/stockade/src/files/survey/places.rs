@@ -1,4 +1,4 @@
-//! Files from which code runs, as they are now: a fixed list of places, no walk.
+//! Files from which code runs, before and after: a fixed list of places, no walk.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 
-use super::{remembered, size_of};
+use super::after::shown;
+use super::listing::Start;
+use super::{remembered, size_of, why};
 use crate::files::digest::Moment;
 use crate::files::open::beneath;
 use crate::files::risky::{Place, places};
+use crate::files::{Change, Kind};
 use crate::inspect::stat_of;
 
 /// Files of one folder that are looked at, and how deep.
@@ -22,22 +25,71 @@ const DEPTH_MAX: usize = 3;
 const TOP_NAMES_MAX: usize = 2000;
 /// Larger ones, and all beyond so much together, are told by what the system says about them, and not
 /// by a hash.
-const HASHED_BYTES_MAX: u64 = 1 << 20;
-const ALL_HASHED_BYTES_MAX: u64 = 8 << 20;
+pub(super) const HASHED_BYTES_MAX: u64 = 1 << 20;
+pub(super) const ALL_HASHED_BYTES_MAX: u64 = 8 << 20;
 
-/// A file at one moment.
+/// The files of the list in all folders that can be written.
 #[derive(Debug)]
-pub(super) struct Seen {
-    pub(super) path: PathBuf,
+pub(super) struct Placed(Vec<Seen>);
+
+impl Placed {
+    pub(super) fn look(starts: &[Start]) -> Self {
+        Self(starts.iter().flat_map(|start| look(start.handle.as_fd(), &start.told).seen).collect())
+    }
+
+    /// What has changed since, and in words what was not looked at.
+    pub(super) fn compare(&self, starts: &[Start]) -> (Vec<Change>, Vec<String>) {
+        let (mut now, mut unseen) = (Vec::new(), Vec::new());
+        for start in starts {
+            let Looked { seen, cut } = look(start.handle.as_fd(), &start.told);
+            let more = |name| format!("not all was looked at in {name}: there are too many files");
+            unseen.extend(cut.map(more));
+            now.extend(seen);
+        }
+        let before = |now: &Seen| self.0.iter().find(|before| before.path == now.path);
+        let is_gone = |before: &&Seen| !now.iter().any(|now| now.path == before.path);
+        let changed = now.iter().filter_map(|now| changed(before(now), now));
+        let gone = self.0.iter().filter(is_gone).map(|seen| Change {
+            path: shown(&seen.path),
+            kind: Kind::Deleted,
+            size: None,
+            before: seen.hash.clone(),
+            after: None,
+            runs_code: why(&seen.path, seen.is_link()),
+        });
+        (changed.chain(gone).collect(), unseen)
+    }
+}
+
+fn changed(before: Option<&Seen>, now: &Seen) -> Option<Change> {
+    let kind = match before {
+        None => Kind::Created,
+        Some(before) if before.is_same(now) => return None,
+        Some(_) => Kind::Modified,
+    };
+    Some(Change {
+        path: shown(&now.path),
+        kind,
+        size: Some(now.size),
+        before: before.and_then(|before| before.hash.clone()),
+        after: now.hash.clone(),
+        runs_code: why(&now.path, now.is_link()),
+    })
+}
+
+/// A file at one moment. Its path is the one that is told.
+#[derive(Debug)]
+struct Seen {
+    path: PathBuf,
     moment: Moment,
     mode: u32,
-    pub(super) size: u64,
-    pub(super) hash: Option<String>,
+    size: u64,
+    hash: Option<String>,
 }
 
 impl Seen {
     /// Whether nothing that matters has changed: what is in it, and its mode.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         let is_same_content = match (&self.hash, &other.hash) {
             (Some(one), Some(other)) => one == other,
             _ => self.moment == other.moment,
@@ -45,21 +97,21 @@ impl Seen {
         self.mode == other.mode && is_same_content
     }
 
-    pub(super) fn is_link(&self) -> bool {
+    fn is_link(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::Symlink
     }
 }
 
 /// What a look at a folder shows.
 #[derive(Debug, Default)]
-pub(super) struct Looked {
-    pub(super) seen: Vec<Seen>,
+struct Looked {
+    seen: Vec<Seen>,
     /// The first place in which there is more than was looked at.
-    pub(super) cut: Option<&'static str>,
+    cut: Option<&'static str>,
 }
 
 /// The files of the list that are in this folder.
-pub(super) fn look(folder: BorrowedFd<'_>, path: &Path) -> Looked {
+fn look(folder: BorrowedFd<'_>, path: &Path) -> Looked {
     // One list of names saves a look for each of those that are not there.
     let mut left = TOP_NAMES_MAX;
     let top = names(folder, Path::new("."), &mut left).ok().filter(|_| left > 0);

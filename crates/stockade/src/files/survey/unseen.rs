@@ -1,0 +1,88 @@
+//! What was not looked at, in words: the first few by their names, and how many more.
+
+use std::collections::BTreeMap;
+
+use super::bounds::Bounds;
+
+/// Folders that are named.
+const NAMED_MAX: usize = 5;
+
+/// Why something was not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Why {
+    /// There are too many names.
+    Names,
+    /// There are too many new names.
+    NewNames,
+    /// The time was up.
+    Time,
+    /// It cannot be read.
+    Unread,
+    /// There is too much in the files to hash it.
+    Unhashed,
+}
+
+/// What was not looked at.
+#[derive(Debug, Default)]
+pub(super) struct Unseen(BTreeMap<Why, Named>);
+
+#[derive(Debug, Default)]
+struct Named {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Unseen {
+    pub(super) fn add(&mut self, why: Why, path: impl FnOnce() -> String) {
+        let named = self.0.entry(why).or_default();
+        if named.first.len() >= NAMED_MAX {
+            named.more = named.more.saturating_add(1);
+            return;
+        }
+        let path = path();
+        if !named.first.contains(&path) {
+            named.first.push(path);
+        }
+    }
+
+    /// One line for each reason.
+    pub(super) fn in_words(self, bounds: Bounds) -> Vec<String> {
+        let Bounds { names, new_names, .. } = bounds;
+        let line = |(why, named): (Why, Named)| {
+            let before = match why {
+                Why::Names => format!("not looked into, beyond {names} names"),
+                Why::NewNames => format!("not looked at, beyond {new_names} new names, in"),
+                Why::Time => "not looked at, the time was up".to_owned(),
+                Why::Unread => "could not be read".to_owned(),
+                Why::Unhashed => "told without a hash, there is too much in them".to_owned(),
+            };
+            let more = match named.more {
+                0 => String::new(),
+                1 => " and one more".to_owned(),
+                more => format!(" and {more} more"),
+            };
+            format!("{before}: {}{more}", named.first.join(", "))
+        };
+        self.0.into_iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_are_named_and_the_others_counted() {
+        let mut unseen = Unseen::default();
+        for number in 0..8 {
+            unseen.add(Why::Unread, || format!("f{number}"));
+        }
+        unseen.add(Why::Time, || "a".to_owned());
+        unseen.add(Why::Time, || "a".to_owned());
+        let expected = [
+            "not looked at, the time was up: a",
+            "could not be read: f0, f1, f2, f3, f4 and 3 more",
+        ];
+        assert_eq!(unseen.in_words(Bounds::NONE), expected);
+    }
+}
