@@ -35,7 +35,7 @@ pub(super) struct Moment {
 
 impl Moment {
     /// Whether a change that follows now is sure to be told from it: the clock for files is coarse.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         let now = clock_gettime(ClockId::RealtimeCoarse);
         let (seconds, nanos) = self.changed;
         let end = nanos.saturating_add(TICK_NANOS);

@@ -9,6 +9,7 @@ mod bounds;
 mod folder;
 mod listing;
 mod look;
+mod past;
 mod places;
 mod rank;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod unseen;
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -42,7 +44,7 @@ const HASHED_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Before {
     starts: Vec<Start>,
-    walked: Option<(Bounds, Listing)>,
+    walked: Option<(Bounds, Arc<Listing>)>,
     places: Option<Placed>,
     unopened: Vec<String>,
     /// The kernel's own time for files, which is coarser than others.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::folder::Name;
 use super::rank::Rank;
+use crate::files::digest::Moment;
 use crate::files::open::beneath;
 use crate::files::risky::named;
 
@@ -38,6 +39,10 @@ pub(super) struct Folder {
     /// Itself in the folder above, and what is in it.
     pub(super) entry: Option<usize>,
     pub(super) entries: Range<usize>,
+    /// All the names in it, also those that do not matter.
+    pub(super) names: usize,
+    /// When its names were read, if a later change of them is sure to be told from that.
+    pub(super) moment: Option<Moment>,
 }
 
 /// How much of a folder is known.
@@ -64,6 +69,8 @@ pub(super) struct Entry {
     length: usize,
     pub(super) inode: u64,
     pub(super) is_folder: bool,
+    /// Code may run from it.
+    pub(super) may_run: bool,
 }
 
 /// A file from which code may run, as it was.
@@ -134,12 +141,28 @@ impl Listing {
         self
     }
 
-    pub(super) fn push(&mut self, name: Name<'_>) -> usize {
-        let (at, bytes) = (self.entries.len(), name.text.to_bytes());
-        let (start, length) = (self.names.len(), bytes.len());
-        self.names.extend_from_slice(name.text.to_bytes_with_nul());
-        self.entries.push(Entry { start, length, inode: name.inode, is_folder: name.is_folder });
-        at
+    pub(super) fn push(&mut self, name: Name<'_>, may_run: bool) {
+        let Name { text, inode, is_folder } = name;
+        let (start, length) = (self.names.len(), text.to_bytes().len());
+        self.names.extend_from_slice(text.to_bytes_with_nul());
+        self.entries.push(Entry { start, length, inode, is_folder, may_run });
+    }
+
+    /// Takes over the entries of one folder.
+    pub(super) fn copy(&mut self, other: &Self, entries: Range<usize>) -> Range<usize> {
+        let from = self.entries.len();
+        let entries = other.entries.get(entries).unwrap_or_default();
+        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
+            let end = last.end().saturating_add(1);
+            let (then, now) = (first.start, self.names.len());
+            self.names.extend_from_slice(other.names.get(then..end).unwrap_or_default());
+            let moved = |entry: &Entry| {
+                let start = entry.start.saturating_sub(then).saturating_add(now);
+                Entry { start, ..*entry }
+            };
+            self.entries.extend(entries.iter().map(moved));
+        }
+        from..self.entries.len()
     }
 }
 
@@ -161,6 +184,8 @@ impl Folder {
             is_gits: start.told.iter().any(is_git),
             entry: None,
             entries: 0..0,
+            names: 0,
+            moment: None,
         }
     }
 
@@ -178,6 +203,8 @@ impl Folder {
             is_gits: self.is_gits || name == b".git",
             entry,
             entries: 0..0,
+            names: 0,
+            moment: None,
         }
     }
 

@@ -3,19 +3,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
-use std::ops::{ControlFlow, Range};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::bounds::Bounds;
-use super::folder::Buffer;
+use super::folder::{Buffer, again};
 use super::listing::{Folder, Known, Listing, Start, State};
+use super::past::Past;
 use super::places::{ALL_HASHED_BYTES_MAX, HASHED_BYTES_MAX};
 use super::rank::{GITS_OWN, Rank};
 use super::{remembered, size_of};
+use crate::files::digest::Moment;
 use crate::files::open::entry;
 use crate::files::risky::named;
 use crate::inspect::stat_of;
@@ -24,12 +28,13 @@ use crate::inspect::stat_of;
 const KNOWN_MAX: usize = 512;
 
 /// Looks at the names in these folders and below them.
-pub(super) fn look(starts: &[Start], bounds: Bounds) -> Listing {
+pub(super) fn look(starts: &[Start], bounds: Bounds) -> Arc<Listing> {
     let mut look = Look {
         starts,
         listing: Listing::default(),
         todo: Todo::default(),
         buffer: Buffer::new(),
+        past: Past::last(),
         names_left: bounds.names,
         bytes_left: ALL_HASHED_BYTES_MAX,
     };
@@ -45,7 +50,9 @@ pub(super) fn look(starts: &[Start], bounds: Bounds) -> Listing {
         }
         look.look_into(at);
     }
-    look.listing.settled()
+    let listing = Arc::new(look.listing.settled());
+    Past::keep(starts, &listing);
+    listing
 }
 
 /// What is still to be looked at, in its order.
@@ -73,6 +80,7 @@ struct Look<'l> {
     listing: Listing,
     todo: Todo<usize>,
     buffer: Buffer,
+    past: Option<Arc<Past>>,
     names_left: usize,
     bytes_left: u64,
 }
@@ -88,69 +96,100 @@ impl Look<'_> {
 
     fn look_into(&mut self, at: usize) {
         let Some(folder) = self.listing.folders.get(at) else { return };
-        let (told, opened) = (folder.told(self.starts), folder.open(self.starts));
-        let (mut inner, mut risky) = (Vec::new(), Vec::new());
-        let (state, entries) = match &opened {
-            Ok(handle) => self.names(at, handle.as_fd(), (&told, &mut inner, &mut risky)),
-            Err(_) => (State::Unread, 0..0),
+        let told = folder.told(self.starts);
+        let Ok(handle) = self.names(at, &told) else {
+            return self.set(at, |folder| folder.state = State::Unread);
         };
-        if let Some(folder) = self.listing.folders.get_mut(at) {
-            (folder.state, folder.entries) = (state, entries);
-        }
-        if let Ok(handle) = opened {
-            for entry in risky {
+        let Some(folder) = self.listing.folders.get(at) else { return };
+        for entry in folder.entries.clone() {
+            if self.listing.entry(entry).is_some_and(|entry| entry.may_run) {
                 self.know(handle.as_fd(), entry);
             }
         }
-        self.add_inner(at, &told, &inner);
+        self.add_inner(at, &told);
+    }
+
+    fn set(&mut self, at: usize, set: impl FnOnce(&mut Folder)) {
+        if let Some(folder) = self.listing.folders.get_mut(at) {
+            set(folder);
+        }
+    }
+
+    /// Finds the names of a folder, in the last look if it was not touched since.
+    fn names(&mut self, at: usize, told: &Path) -> Result<OwnedFd, Errno> {
+        let folder = self.listing.folders.get(at).ok_or(Errno::NOENT)?;
+        let Some(past) = &self.past else {
+            let handle = folder.open(self.starts)?;
+            let now = Moment::of(&stat_of(handle.as_fd())?);
+            self.read(at, handle.as_fd(), (told, now))?;
+            return Ok(handle);
+        };
+        let handle = folder.handle(self.starts)?;
+        let now = Moment::of(&stat_of(handle.as_fd())?);
+        let same = past.same(folder, self.starts, now);
+        if let Some(same) = same.filter(|same| same.names <= self.names_left) {
+            let entries = self.listing.copy(&past.listing, same.entries.clone());
+            let names = same.names;
+            self.names_left = self.names_left.saturating_sub(names);
+            self.set(at, |folder| {
+                (folder.state, folder.entries) = (State::Whole, entries);
+                (folder.names, folder.moment) = (names, Some(now));
+            });
+            return Ok(handle);
+        }
+        let readable = again(handle.as_fd())?;
+        self.read(at, readable.as_fd(), (told, now))?;
+        Ok(handle)
     }
 
     /// Reads the names of a folder. Of git's own, files from which nothing runs are left out.
-    fn names(
+    fn read(
         &mut self,
         at: usize,
         handle: BorrowedFd<'_>,
-        (told, inner, risky): (&Path, &mut Vec<usize>, &mut Vec<usize>),
-    ) -> (State, Range<usize>) {
+        (told, now): (&Path, Moment),
+    ) -> Result<(), Errno> {
         let Self { listing, buffer, names_left, .. } = self;
-        let from = listing.entries_len();
-        let Some(folder) = listing.folders.get(at) else { return (State::Unread, 0..0) };
+        let folder = listing.folders.get(at).ok_or(Errno::NOENT)?;
         let (is_risky, is_gits) = (folder.is_risky, folder.is_gits);
+        let (from, left_before) = (listing.entries_len(), *names_left);
+        let is_over = now.is_over();
         let read = buffer.read(handle, |name| {
             let Some(left) = names_left.checked_sub(1) else { return ControlFlow::Break(()) };
             *names_left = left;
             let bytes = name.text.to_bytes();
             let may_run = !name.is_folder && (is_risky || named::may_be_file(told, bytes));
-            if is_gits && !name.is_folder && !may_run && bytes != b"HEAD" {
-                return ControlFlow::Continue(());
+            if !is_gits || name.is_folder || may_run || bytes == b"HEAD" {
+                listing.push(name, may_run);
             }
-            let entry = listing.push(name);
-            inner.extend(name.is_folder.then_some(entry));
-            risky.extend(may_run.then_some(entry));
             ControlFlow::Continue(())
+        })?;
+        let entries = from..listing.entries_len();
+        let names = left_before.saturating_sub(*names_left);
+        self.set(at, |folder| {
+            folder.state = if read.is_continue() { State::Whole } else { State::Cut };
+            (folder.entries, folder.names) = (entries, names);
+            folder.moment = is_over.then_some(now);
         });
-        let state = match read {
-            Ok(ControlFlow::Continue(())) => State::Whole,
-            Ok(ControlFlow::Break(())) => State::Cut,
-            Err(_) => State::Unread,
-        };
-        (state, from..listing.entries_len())
+        Ok(())
     }
 
-    fn add_inner(&mut self, at: usize, told: &Path, inner: &[usize]) {
-        let Some(folder) = self.listing.folders.get(at) else { return };
+    fn add_inner(&mut self, at: usize, told: &Path) {
+        let Self { listing, .. } = self;
+        let Some(folder) = listing.folders.get(at) else { return };
         let mut entries = folder.entries.clone();
-        let is_repository =
-            folder.is_gits && entries.any(|entry| self.listing.name(entry) == b"HEAD");
-        let folder_of = |entry: &usize| {
-            let name = self.listing.name(*entry);
-            let mut inner = folder.inner(name, told, Some(*entry));
+        let is_repository = folder.is_gits && entries.any(|entry| listing.name(entry) == b"HEAD");
+        let is_folder = |at: &usize| listing.entry(*at).is_some_and(|entry| entry.is_folder);
+        let folder_of = |entry: usize| {
+            let name = listing.name(entry);
+            let mut inner = folder.inner(name, told, Some(entry));
             if is_repository && GITS_OWN.contains(&name) {
                 inner.state = State::Passed;
             }
             inner
         };
-        let folders: Vec<Folder> = inner.iter().map(folder_of).collect();
+        let inner = folder.entries.clone().filter(is_folder).map(folder_of);
+        let folders: Vec<Folder> = inner.collect();
         for folder in folders {
             self.add(folder);
         }

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::past::Past;
 use super::*;
 use crate::files::Kind;
+use crate::files::digest::{Moment, of_bytes};
 
 const WIDE: Bounds = Bounds { names: 1000, new_names: 1000, time: Duration::from_secs(10) };
 
@@ -19,8 +21,12 @@ fn project(files: &[&str]) -> TempDir {
     for file in files {
         write(project.path(), file);
     }
-    std::thread::sleep(Duration::from_millis(30));
+    tick();
     project
+}
+
+fn tick() {
+    std::thread::sleep(Duration::from_millis(30));
 }
 
 fn write(root: &Path, file: &str) {
@@ -122,7 +128,7 @@ fn names_that_are_no_text_are_told_as_far_as_they_are() {
     let project = project(&["a"]);
     let name = OsStr::from_bytes(b"n\xffm");
     fs::write(project.path().join(name), "x").unwrap();
-    std::thread::sleep(Duration::from_millis(30));
+    tick();
     let changes = told(&project, WIDE, |root| fs::write(root.join(name), "y").unwrap());
     assert_eq!(kinds(&changes), [("n\u{fffd}m", Kind::Modified)]);
     assert!(changes.files[0].after.is_some());
@@ -149,6 +155,7 @@ fn files_from_which_code_runs_are_known_by_their_hash_at_any_depth() {
     assert_eq!(kinds(&changes), expected);
     assert!(changes.files.iter().all(|change| change.runs_code.is_some()), "{changes:?}");
     assert!(changes.files[0].before.is_some() && changes.files[2].before.is_some());
+    tick();
     let mode = told(&project, WIDE, |root| {
         fs::set_permissions(root.join("a/b/Makefile"), PermissionsExt::from_mode(0o755)).unwrap();
     });
@@ -171,6 +178,7 @@ fn what_is_beyond_the_bound_is_named_and_what_tools_fill_comes_last() {
     assert!(!kinds(&changes).contains(&("node_modules/p7/x", Kind::Modified)), "{changes:?}");
     let [line] = changes.unseen.as_slice() else { panic!("{changes:?}") };
     assert!(line.starts_with("not looked into, beyond 20 names: node_modules"), "{line}");
+    tick();
     let whole = told(&project, WIDE, |root| fs::write(root.join("src/one"), "y").unwrap());
     assert_eq!((kinds(&whole), &whole.unseen), (vec![("src/one", Kind::Modified)], &Vec::new()));
 }
@@ -289,4 +297,53 @@ fn submodules_may_be_called_like_what_git_stores() {
         write(root, ".git/objects/ab/cd");
     });
     assert_eq!(kinds(&changes), [(hook, Kind::Modified)]);
+}
+
+#[test]
+fn what_others_change_between_two_looks_is_known_to_the_second() {
+    let project = project(&["a/x", "b/y", "b/c/z", "package.json"]);
+    assert_eq!(told(&project, WIDE, |_| ()), Changes::default());
+    let root = project.path();
+    fs::rename(root.join("b"), root.join("moved")).unwrap();
+    for number in 0..50 {
+        let name = format!("a/f{number}");
+        write(root, &name);
+        fs::write(root.join("package.json"), &name).unwrap();
+        let changes = told(&project, WIDE, |root| {
+            fs::remove_file(root.join(&name)).unwrap();
+            fs::remove_file(root.join("package.json")).unwrap();
+        });
+        let deleted = |path: &str| kinds(&changes).contains(&(path, Kind::Deleted));
+        assert!(deleted(&name) && deleted("package.json"), "{changes:?}");
+        let package = changes.files.iter().find(|change| change.path == "package.json").unwrap();
+        let content = of_bytes(name.as_bytes());
+        assert_eq!(package.before.as_deref(), Some(content.as_str()));
+    }
+    tick();
+    assert_eq!(told(&project, WIDE, |_| ()), Changes::default());
+    let changes = told(&project, WIDE, |root| fs::remove_dir_all(root.join("moved")).unwrap());
+    assert_eq!(kinds(&changes), [("moved/c/z", Kind::Deleted), ("moved/y", Kind::Deleted)]);
+}
+
+#[test]
+fn a_folder_that_was_not_touched_is_not_read_again() {
+    let project = project(&["a/x", "a/.claude/y", "b/z"]);
+    let starts = || starts(project.path(), &[project.path().to_owned()]).0;
+    let (first, second) = (look::look(&starts(), WIDE), look::look(&starts(), WIDE));
+    let names = |listing: &Listing| -> Vec<Vec<u8>> {
+        (0..listing.entries_len()).map(|at| listing.name(at).to_vec()).collect()
+    };
+    assert_eq!(names(&first), names(&second));
+    assert!(first.folders.iter().all(|folder| folder.moment.is_some()), "{first:?}");
+    let past = Past::of(&starts(), &first);
+    for folder in &second.folders {
+        assert!(past.same(folder, &starts(), folder.moment.unwrap()).is_some(), "{folder:?}");
+    }
+    write(project.path(), "a/new");
+    let third = look::look(&starts(), WIDE);
+    let changed = third.folders.iter().filter(|folder| {
+        let now = stat_of(folder.handle(&starts()).unwrap().as_fd()).unwrap();
+        past.same(folder, &starts(), Moment::of(&now)).is_none()
+    });
+    assert_eq!(changed.map(|folder| folder.below.clone()).collect::<Vec<_>>(), [Path::new("a")]);
 }
