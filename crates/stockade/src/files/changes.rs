@@ -1,12 +1,19 @@
 //! What a call changed, as the report lists it.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use data_encoding::BASE64;
 use serde::Serialize;
 
 /// One file that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Beneath the root, or absolute if it is elsewhere.
+    /// Beneath the root, or absolute if it is elsewhere; what is no text in it is replaced.
     pub path: String,
+    /// The same exactly, as Base64, if it is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_base64: Option<String>,
     /// What became of it.
     pub kind: Kind,
     /// Its size now; none if it is gone.
@@ -17,6 +24,11 @@ pub struct Change {
     pub after: Option<String>,
     /// How code runs from it later, outside of any box, if it does.
     pub runs_code: Option<&'static str>,
+}
+
+/// The exact bytes of a path, as they are told where it is no text.
+pub(super) fn exact(path: &Path) -> Option<String> {
+    path.to_str().is_none().then(|| BASE64.encode(path.as_os_str().as_bytes()))
 }
 
 /// What became of a file.

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use self::made::Made;
 use self::temporary::Temporary;
+use super::changes::exact;
 use super::error::FileError;
 use super::{Change, Job, Kind, Told, digest, lines, open, risky};
 use crate::call::file::Write;
@@ -60,24 +61,21 @@ pub(super) fn put(
         return Err(FileError::Late);
     }
     let remarks = place(job, old, bytes)?;
+    let beneath = path.strip_prefix(job.root.1).unwrap_or(path);
     let change = Change {
-        path: told_path(job),
+        path: beneath.to_string_lossy().into_owned(),
+        path_base64: exact(beneath),
         kind: if old.is_some() { Kind::Modified } else { Kind::Created },
         size: Some(size),
         before: was.map(digest::of_bytes),
         after: Some(digest::of_bytes(bytes)),
-        runs_code: risky::why(path.strip_prefix(job.root.1).unwrap_or(path)),
+        runs_code: risky::why(beneath),
     };
     let verb = if old.is_some() { "changed" } else { "made" };
     let mut told = Told { remarks, changes: vec![change], ..Told::default() };
     told.text.bytes = format!("{verb} {shown}, {size} bytes\n").into_bytes();
     told.text.seen = u64::try_from(told.text.bytes.len()).unwrap_or_default();
     Ok(told)
-}
-
-fn told_path(job: &Job<'_>) -> String {
-    let path = &job.place.real;
-    path.strip_prefix(job.root.1).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// Makes the new file and gives it the name.

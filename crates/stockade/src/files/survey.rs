@@ -29,6 +29,7 @@ use self::bounds::{Bounds, Deadline};
 use self::listing::{Listing, Start};
 use self::places::Placed;
 use self::unseen::{Unseen, Why};
+use super::changes::exact;
 use super::digest::{BYTES_MAX, remembered};
 use super::open::beneath;
 use super::{Change, Changes, FileError, risky};
@@ -79,7 +80,10 @@ impl Before {
             let mut walk = Walk::new((&self.starts, listing), self.started, *bounds);
             walk.through();
             let Walk { found, unseen: mut unlooked, .. } = walk;
-            let known = |found: &Told| files.iter().any(|change| change.path == found.path);
+            let known = |told: &Told| {
+                let name = (&told.path, &told.path_base64);
+                files.iter().any(|change| (&change.path, &change.path_base64) == name)
+            };
             let told: Vec<Told> =
                 self.told(found).into_iter().filter(|told| !known(told)).collect();
             let count = files.len().saturating_add(told.len());
@@ -111,7 +115,8 @@ impl Before {
             let path = start.told.join(&found.below);
             let is_link =
                 found.described.is_some_and(|described| described.kind == FileType::Symlink);
-            all.push(Told { runs_code: why(&path, is_link), path: shown(&path), found });
+            let (runs_code, path_base64) = (why(&path, is_link), exact(&path));
+            all.push(Told { path: shown(&path), path_base64, runs_code, found });
         }
         all.sort_by(|one, other| {
             let key = |told: &Told| told.runs_code.is_none();
@@ -125,6 +130,7 @@ impl Before {
 #[derive(Debug)]
 struct Told {
     path: String,
+    path_base64: Option<String>,
     runs_code: Option<&'static str>,
     found: Found,
 }
@@ -142,7 +148,7 @@ impl Hashing<'_> {
     /// The change with its hashes; none if nothing that matters is other than before.
     fn change(&mut self, told: Told) -> Option<Change> {
         let after = self.hash(&told);
-        let Told { path, runs_code, found } = told;
+        let Told { path, path_base64, runs_code, found } = told;
         let known = found.entry.and_then(|entry| self.listing.known(entry));
         if let (Some(known), Some(described)) = (known, found.described)
             && known.hash.is_some()
@@ -152,7 +158,8 @@ impl Hashing<'_> {
         }
         let size = found.described.map(|described| described.size);
         let before = known.and_then(|known| known.hash.clone());
-        Some(Change { path, kind: found.kind, size, before, after, runs_code })
+        let kind = found.kind;
+        Some(Change { path, path_base64, kind, size, before, after, runs_code })
     }
 
     fn hash(&mut self, told: &Told) -> Option<String> {

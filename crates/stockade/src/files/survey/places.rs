@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::after::shown;
 use super::listing::Start;
 use super::{remembered, size_of, why};
+use crate::files::changes::exact;
 use crate::files::digest::Moment;
 use crate::files::open::beneath;
 use crate::files::risky::{Place, places};
@@ -51,6 +52,7 @@ impl Placed {
         let changed = now.iter().filter_map(|now| changed(before(now), now));
         let gone = self.0.iter().filter(is_gone).map(|seen| Change {
             path: shown(&seen.path),
+            path_base64: exact(&seen.path),
             kind: Kind::Deleted,
             size: None,
             before: seen.hash.clone(),
@@ -69,6 +71,7 @@ fn changed(before: Option<&Seen>, now: &Seen) -> Option<Change> {
     };
     Some(Change {
         path: shown(&now.path),
+        path_base64: exact(&now.path),
         kind,
         size: Some(now.size),
         before: before.and_then(|before| before.hash.clone()),

@@ -131,6 +131,7 @@ fn names_that_are_no_text_are_told_as_far_as_they_are() {
     tick();
     let changes = told(&project, WIDE, |root| fs::write(root.join(name), "y").unwrap());
     assert_eq!(kinds(&changes), [("n\u{fffd}m", Kind::Modified)]);
+    assert_eq!(changes.files[0].path_base64.as_deref(), Some("bv9t"));
     assert!(changes.files[0].after.is_some());
 }
 
