@@ -10,7 +10,7 @@ use super::disk::Disk;
 use super::jail::{Covered, MadeSince, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
 use super::subject::Subject;
-use super::tree::is_out_of_memory;
+use super::tree::{is_out_of_memory, is_out_of_tasks};
 use super::watch::{End, Watch, Watched};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -194,7 +194,7 @@ fn limit_of_kernel(tier: Tier, tree: Option<CgroupUsage>) -> Option<LimitHit> {
     if is_out_of_memory(tree) {
         return Some(LimitHit::Memory);
     }
-    tree.forks_refused.is_some_and(|times| times > 0).then_some(LimitHit::Processes)
+    is_out_of_tasks(tree).then_some(LimitHit::Processes)
 }
 
 /// What the kernel killed for want of memory without ending the run.

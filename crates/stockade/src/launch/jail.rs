@@ -140,12 +140,20 @@ fn kept_by(
     Ok(enforcement)
 }
 
+/// How much more than a cgroup the limit of the user allows.
+const ABOVE_CGROUP: u64 = 16;
+
 /// What a box adds to a program.
 fn added(ready: &Ready, confinement: &Confinement) -> Result<Added, Failure> {
     let mut rlimits = rlimits_of_each(confinement);
-    // The box's user namespace has a count of its own, so that this holds for the box alone.
-    rlimits.processes = tasks_max(&confinement.limits).map(u64::from);
-    if ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&Controller::Memory)) {
+    let keeps =
+        |controller| ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&controller));
+    // The box's user namespace has a count of its own, so that this holds for the box alone. A
+    // cgroup has to be the first to refuse, for it counts that.
+    let above = if keeps(Controller::Tasks) { ABOVE_CGROUP } else { 0 };
+    let tasks_max = tasks_max(&confinement.limits).map(u64::from);
+    rlimits.processes = tasks_max.map(|most| most.saturating_add(above));
+    if keeps(Controller::Memory) {
         // The tree's memory is bounded, and some programs reserve far more than they use.
         rlimits.address_space_bytes = None;
     }

@@ -1,5 +1,5 @@
 //! The limits of the whole tree that the supervisor holds itself, by looking now and then: memory
-//! where no cgroup bounds it, and processor time.
+//! where no cgroup bounds it, processor time, and what the kernel had to refuse.
 
 use std::time::{Duration, Instant};
 
@@ -52,9 +52,14 @@ impl Tree {
             return None;
         }
         self.looked = Instant::now();
+        let usage = subject.usage();
         // With version 1 the kernel kills one process, and the others would go on without it.
-        if subject.usage().is_some_and(is_out_of_memory) {
+        if usage.is_some_and(is_out_of_memory) {
             return Some(LimitHit::Memory);
+        }
+        // Who forks faster than it is counted meets the kernel's ceiling.
+        if usage.is_some_and(is_out_of_tasks) {
+            return Some(LimitHit::Processes);
         }
         let counted = subject.counted_cpu();
         let cpu_is_sampled = self.cpu_max.is_some() && counted.is_none();
@@ -76,6 +81,11 @@ impl Tree {
 /// Whether the kernel killed for want of the box's own memory, not of the machine's.
 pub(super) fn is_out_of_memory(usage: CgroupUsage) -> bool {
     usage.oom_kills.is_some_and(|kills| kills > 0) && usage.memory_used_up != Some(false)
+}
+
+/// Whether the kernel refused a process or a thread at the box's own ceiling.
+pub(super) fn is_out_of_tasks(usage: CgroupUsage) -> bool {
+    usage.forks_refused.is_some_and(|times| times > 0)
 }
 
 #[cfg(test)]

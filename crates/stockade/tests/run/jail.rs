@@ -322,6 +322,27 @@ fn a_fork_bomb_ends_by_its_limit_and_the_next_call_works() {
 }
 
 #[test]
+fn a_tree_that_the_kernel_refuses_more_tasks_is_ended() {
+    let Some(project) = project() else { return };
+    let policy = || jailed(|policy| policy.limits.processes = Some(20));
+    let threads = |count| {
+        format!(
+            "import threading, time\nfor n in range({count}):\n  \
+             threading.Thread(target=time.sleep, args=(0.5 if {count} < 90 else 60,)).start()\n"
+        )
+    };
+    let report = project.python(policy(), &threads(80), &[]);
+    assert_eq!((&report["ok"], &report["limit"]), (&true.into(), &Value::Null), "{report}");
+    if kept(&report, "tree_limits") != "full" {
+        skip("cgroup", "there is no cgroup for this user");
+        return;
+    }
+    let report = project.python(policy(), &threads(200), &[]);
+    assert_eq!(report["limit"], "processes", "{report}");
+    assert!(report["duration_ms"].as_f64().unwrap() < 20_000.0, "{report}");
+}
+
+#[test]
 fn limits_for_the_tree_can_be_required() {
     let Some(project) = project() else { return };
     let policy = jailed(|policy| {

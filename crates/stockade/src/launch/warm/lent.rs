@@ -66,12 +66,14 @@ impl Lent {
     /// What was used of the box since the call began. Peaks are those of all calls, and are no
     /// figures of this one.
     pub(in crate::launch) fn since(&self, now: CgroupUsage) -> CgroupUsage {
-        let kills =
-            now.oom_kills.map(|kills| kills.saturating_sub(self.before.oom_kills.unwrap_or(0)));
+        let since = |now: Option<u64>, before: Option<u64>| {
+            now.map(|now| now.saturating_sub(before.unwrap_or(0)))
+        };
         CgroupUsage {
             memory_peak_bytes: None,
             tasks_peak: None,
-            oom_kills: kills,
+            oom_kills: since(now.oom_kills, self.before.oom_kills),
+            forks_refused: since(now.forks_refused, self.before.forks_refused),
             cpu: now.cpu.map(|cpu| cpu.saturating_sub(self.cpu_before)),
             ..now
         }
