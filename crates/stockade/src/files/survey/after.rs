@@ -13,6 +13,7 @@ use super::bounds::{Bounds, Deadline};
 use super::folder::{Buffer, Described, Name, again};
 use super::listing::{Folder, Listing, Start, State};
 use super::look::Todo;
+use super::rank::Rank;
 use super::unseen::{Unseen, Why};
 use crate::files::Kind;
 
@@ -96,6 +97,7 @@ impl<'w> Walk<'w> {
     fn tell_unseen(&mut self, folder: &Folder) {
         let why = match folder.state {
             State::Waiting if self.before.is_late => Why::Time,
+            State::Waiting | State::Cut if folder.rank == Rank::Last => Why::Bulk,
             State::Waiting | State::Cut => Why::Names,
             State::Unread => Why::Unread,
             State::Passed | State::Whole | State::New => return,

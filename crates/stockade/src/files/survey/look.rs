@@ -45,6 +45,7 @@ pub(super) fn look(starts: &[Start], bounds: Bounds) -> Arc<Listing> {
     let until = bounds.end();
     while let Some(at) = look.todo.next() {
         look.listing.is_late = until.is_over();
+        look.mind_bulk(at, bounds);
         if look.names_left == 0 || look.listing.is_late {
             break;
         }
@@ -107,6 +108,13 @@ impl Look<'_> {
             }
         }
         self.add_inner(at, &told);
+    }
+
+    /// What tools fill comes last, and nothing else after it.
+    fn mind_bulk(&mut self, at: usize, bounds: Bounds) {
+        if self.listing.folders.get(at).is_some_and(|folder| folder.rank == Rank::Last) {
+            self.names_left = self.names_left.min(bounds.bulk_names);
+        }
     }
 
     fn set(&mut self, at: usize, set: impl FnOnce(&mut Folder)) {

@@ -13,7 +13,8 @@ use super::*;
 use crate::files::Kind;
 use crate::files::digest::{Moment, of_bytes};
 
-const WIDE: Bounds = Bounds { names: 1000, new_names: 1000, time: Duration::from_secs(10) };
+const WIDE: Bounds =
+    Bounds { names: 1000, bulk_names: 1000, new_names: 1000, time: Duration::from_secs(10) };
 
 /// A project with these files, older than a tick of the clock for files.
 fn project(files: &[&str]) -> TempDir {
@@ -169,7 +170,7 @@ fn what_is_beyond_the_bound_is_named_and_what_tools_fill_comes_last() {
     let mut files: Vec<&str> = names.iter().map(String::as_str).collect();
     files.extend(["src/deep/er/file", "src/one", ".github/workflows/ci.yml"]);
     let project = project(&files);
-    let bounds = Bounds { names: 20, ..WIDE };
+    let bounds = Bounds { names: 40, bulk_names: 20, ..WIDE };
     let changes = told(&project, bounds, |root| {
         fs::write(root.join("src/deep/er/file"), "y").unwrap();
         fs::write(root.join("node_modules/p7/x"), "y").unwrap();
@@ -178,7 +179,10 @@ fn what_is_beyond_the_bound_is_named_and_what_tools_fill_comes_last() {
     assert!(kinds(&changes).contains(&("src/deep/er/file", Kind::Modified)), "{changes:?}");
     assert!(!kinds(&changes).contains(&("node_modules/p7/x", Kind::Modified)), "{changes:?}");
     let [line] = changes.unseen.as_slice() else { panic!("{changes:?}") };
-    assert!(line.starts_with("not looked into, beyond 20 names: node_modules"), "{line}");
+    assert!(
+        line.starts_with("not looked into, beyond 20 names of what tools fill: node_modules"),
+        "{line}"
+    );
     tick();
     let whole = told(&project, WIDE, |root| fs::write(root.join("src/one"), "y").unwrap());
     assert_eq!((kinds(&whole), &whole.unseen), (vec![("src/one", Kind::Modified)], &Vec::new()));

@@ -12,6 +12,8 @@ const NAMED_MAX: usize = 5;
 pub(super) enum Why {
     /// There are too many names.
     Names,
+    /// There are too many names of what tools fill.
+    Bulk,
     /// There are too many new names.
     NewNames,
     /// The time was up.
@@ -47,10 +49,14 @@ impl Unseen {
 
     /// One line for each reason.
     pub(super) fn in_words(self, bounds: Bounds) -> Vec<String> {
-        let Bounds { names, new_names, .. } = bounds;
+        let Bounds { names, bulk_names, new_names, .. } = bounds;
         let line = |(why, named): (Why, Named)| {
             let before = match why {
                 Why::Names => format!("not looked into, beyond {names} names"),
+                Why::Bulk => {
+                    let most = bulk_names.min(names);
+                    format!("not looked into, beyond {most} names of what tools fill")
+                }
                 Why::NewNames => format!("not looked at, beyond {new_names} new names, in"),
                 Why::Time => "not looked at, the time was up".to_owned(),
                 Why::Unread => "could not be read".to_owned(),
