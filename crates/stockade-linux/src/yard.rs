@@ -133,12 +133,11 @@ impl Yard {
         Ok(ready.on_duty(crew.duty()))
     }
 
-    /// A box made from nothing. Its keeper and its cgroup take a while, and are made meanwhile.
+    /// A box made from nothing, with what was made ahead of it if it was expected.
     fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let ahead = expected.or_else(|| Ahead::begin(limits));
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        let (keeper, cgroup) = match ahead {
+        let (keeper, cgroup) = match expected {
             Some(ahead) => ahead.finish(limits)?,
             None => ahead::make_now(limits)?,
         };

@@ -44,10 +44,16 @@ impl Drop for Ahead {
     }
 }
 
-/// Both, where there can be no thread.
+/// Both here and now, at the same time.
 pub(super) fn make_now(limits: CgroupLimits) -> Result<(Booting, Cgroup), StartError> {
-    let (keeper, cgroup) = make(limits);
-    Ok((keeper?, cgroup))
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
+        let cgroup = thread.spawn_scoped(scope, || Cgroup::create_for_box(limits));
+        let keeper = Booting::begin()?;
+        // Without a thread, or if it panicked, after it.
+        let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
+        Ok((keeper, cgroup.unwrap_or_else(|| Cgroup::create_for_box(limits))))
+    })
 }
 
 /// The keeper comes first: it gets on its feet while the cgroup is made.

@@ -39,7 +39,7 @@ pub(crate) fn all(ground: &Ground) -> Launches<'_> {
     ]);
     together.extend(library(ground));
     together.push(spare::handed_over(ground));
-    match binary() {
+    match binary().map(|binary| installed(&binary, ground)) {
         Some(binary) => together.extend(of_binary(&binary, ground)),
         None => missing.push("the binary: not built (`cargo build --release`)".to_owned()),
     }
@@ -143,6 +143,14 @@ pub(crate) fn binary() -> Option<PathBuf> {
     let named = std::env::var_os("STOCKADE_BENCH_BINARY").map(PathBuf::from);
     let own = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("stockade"));
     named.or_else(own).filter(|binary| binary.is_file())
+}
+
+/// A copy of the binary, as an installation makes it: what a linker has written page by page is mapped
+/// more slowly.
+fn installed(binary: &Path, ground: &Ground) -> PathBuf {
+    let copy = ground.folder("installed").join("stockade");
+    std::fs::copy(binary, &copy).unwrap();
+    copy
 }
 
 /// Builds the binary, so that none of an older day is measured.
