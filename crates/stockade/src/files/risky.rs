@@ -1,6 +1,7 @@
 //! Files from which code runs later, outside of any box: what is known of them is data, in
 //! `policies/risky.toml`.
 
+pub(super) mod git;
 pub(super) mod named;
 
 use std::path::Path;
@@ -40,6 +41,10 @@ struct Table {
 
 /// How code runs from a file with this path, beneath the root or absolute, if it does.
 pub fn why(path: &Path) -> Option<&'static str> {
+    listed(path).or_else(|| git::why(path))
+}
+
+fn listed(path: &Path) -> Option<&'static str> {
     if !named::may_be(path) {
         return None;
     }
@@ -55,8 +60,8 @@ pub(super) fn why_above(path: &Path) -> Option<&'static str> {
         let mut above = Path::new(listed).ancestors().skip(1);
         above.any(|above| above != Path::new("") && path.ends_with(above))
     };
-    let entry = data()?.iter().find(|entry| entry.paths.iter().any(is_above))?;
-    Some(entry.why.as_str())
+    let entry = data()?.iter().find(|entry| entry.paths.iter().any(is_above));
+    entry.map(|entry| entry.why.as_str()).or_else(|| git::why_link(path))
 }
 
 /// A place that is looked at after every run.

@@ -16,6 +16,7 @@ mod rank;
 mod tests;
 mod unseen;
 
+use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,14 +31,15 @@ use self::listing::{Listing, Start};
 use self::places::Placed;
 use self::unseen::{Unseen, Why};
 use super::changes::exact;
-use super::digest::{BYTES_MAX, remembered};
-use super::open::beneath;
+use super::digest::{BYTES_MAX, of_file, remembered};
+use super::open::{beneath, regular};
 use super::{Change, Changes, FileError, risky};
 use crate::confine::Watched;
-use crate::inspect::stat_of;
 
 /// Files that a report lists.
 const LISTED_MAX: usize = 1000;
+/// How long their paths may be together.
+const LISTED_BYTES_MAX: usize = 1 << 20;
 /// What is read of changed files to hash them.
 const HASHED_BYTES_MAX: u64 = 64 << 20;
 
@@ -72,58 +74,99 @@ impl Before {
 
     /// Looks again, and tells the difference.
     pub fn compare(self) -> Changes {
-        let (mut files, mut unseen) = match &self.places {
+        let (placed, mut unseen) = match &self.places {
             Some(places) => places.compare(&self.starts),
             None => (Vec::new(), Vec::new()),
         };
-        if let Some((bounds, listing)) = &self.walked {
+        let known: HashSet<(&str, Option<&str>)> = placed
+            .iter()
+            .map(|change| (change.path.as_str(), change.path_base64.as_deref()))
+            .collect();
+        let mut all: Vec<Told> = Vec::new();
+        let mut walk = self.walked.as_ref().map(|(bounds, listing)| {
             let mut walk = Walk::new((&self.starts, listing), self.started, *bounds);
             walk.through();
-            let Walk { found, unseen: mut unlooked, .. } = walk;
-            let known = |told: &Told| {
-                let name = (&told.path, &told.path_base64);
-                files.iter().any(|change| (&change.path, &change.path_base64) == name)
-            };
-            let told: Vec<Told> =
-                self.told(found).into_iter().filter(|told| !known(told)).collect();
-            let count = files.len().saturating_add(told.len());
-            if count > LISTED_MAX {
-                unseen.push(format!("{count} files were changed; {LISTED_MAX} are listed"));
-            }
-            let most = LISTED_MAX.saturating_sub(files.len());
-            let mut hashing = Hashing {
-                starts: &self.starts,
-                listing,
-                bytes_left: HASHED_BYTES_MAX,
-                until: bounds.end(),
-                unseen: &mut unlooked,
-            };
-            let listed = told.into_iter().take(most);
-            files.extend(listed.filter_map(|told| hashing.change(told)));
-            unseen.extend(unlooked.in_words(*bounds));
+            (walk, *bounds, listing)
+        });
+        if let Some((walk, ..)) = &mut walk {
+            let found = std::mem::take(&mut walk.found);
+            let told = found.into_iter().filter_map(|found| self.told(found));
+            let is_new =
+                |told: &Told| !known.contains(&(told.path.as_str(), told.path_base64.as_deref()));
+            all.extend(told.filter(is_new));
         }
+        all.extend(placed.into_iter().map(Told::placed));
+        let (listed, left_out) = most_worth(all);
+        unseen.extend(left_out);
+        let mut files: Vec<Change> = match walk {
+            Some((mut walk, bounds, listing)) => {
+                let mut hashing = Hashing {
+                    starts: &self.starts,
+                    listing,
+                    bytes_left: HASHED_BYTES_MAX,
+                    until: bounds.end(),
+                    unseen: &mut walk.unseen,
+                };
+                let files = listed.into_iter().filter_map(|told| hashing.change(told)).collect();
+                unseen.extend(walk.unseen.in_words(bounds));
+                files
+            }
+            None => listed.into_iter().filter_map(Told::into_placed).collect(),
+        };
         unseen.extend(self.unopened);
         files.sort_by(|one, other| one.path.cmp(&other.path));
         Changes { files, unseen }
     }
 
-    /// What was found, as it is told: those first that matter most, else in the order of their paths.
-    fn told(&self, found: Vec<Found>) -> Vec<Told> {
-        let mut all: Vec<Told> = Vec::with_capacity(found.len());
-        for found in found {
-            let Some(start) = self.starts.get(found.start) else { continue };
-            let path = start.told.join(&found.below);
-            let is_link =
-                found.described.is_some_and(|described| described.kind == FileType::Symlink);
-            let (runs_code, path_base64) = (why(&path, is_link), exact(&path));
-            all.push(Told { path: shown(&path), path_base64, runs_code, found });
-        }
-        all.sort_by(|one, other| {
-            let key = |told: &Told| told.runs_code.is_none();
-            key(one).cmp(&key(other)).then_with(|| one.path.cmp(&other.path))
-        });
-        all
+    /// What was found, with its path.
+    fn told(&self, found: Found) -> Option<Told> {
+        let path = self.starts.get(found.start)?.told.join(&found.below);
+        let is_link = found.described.is_some_and(|described| described.kind == FileType::Symlink);
+        let (runs_code, path_base64) = (why(&path, is_link), exact(&path));
+        Some(Told { path: shown(&path), path_base64, runs_code, what: What::Found(found) })
     }
+}
+
+/// Those that are listed, and in words how many are not. Of more than fit, each way in which code runs
+/// has its share before any has more, and files from which none runs come last: what matters cannot
+/// be hidden behind much of one kind.
+fn most_worth(mut all: Vec<Told>) -> (Vec<Told>, Option<String>) {
+    all.sort_by(|one, other| one.path.cmp(&other.path));
+    let bytes = |told: &Told| {
+        told.path.len().saturating_add(told.path_base64.as_ref().map_or(0, String::len))
+    };
+    let total: usize = all.iter().map(bytes).fold(0, usize::saturating_add);
+    if all.len() <= LISTED_MAX && total <= LISTED_BYTES_MAX {
+        return (all, None);
+    }
+    let (count, running) = (all.len(), all.iter().filter(|told| told.runs_code.is_some()).count());
+    let mut met: HashMap<Option<&'static str>, usize> = HashMap::new();
+    let mut ranked: Vec<((bool, usize), Told)> = Vec::with_capacity(count);
+    for told in all {
+        let place = met.entry(told.runs_code).or_default();
+        *place = place.saturating_add(1);
+        ranked.push(((told.runs_code.is_none(), *place), told));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let mut bytes_left = LISTED_BYTES_MAX;
+    let fits = |told: &Told| match bytes_left.checked_sub(bytes(told)) {
+        Some(left) => {
+            bytes_left = left;
+            true
+        }
+        None => false,
+    };
+    let listed: Vec<Told> =
+        ranked.into_iter().map(|(_, told)| told).filter(fits).take(LISTED_MAX).collect();
+    let listed_running = listed.iter().filter(|told| told.runs_code.is_some()).count();
+    let hidden = running.saturating_sub(listed_running);
+    let more = if hidden == 0 {
+        String::new()
+    } else {
+        format!("; of those left out, code runs from {hidden}")
+    };
+    let line = format!("{count} files were changed; {} are listed{more}", listed.len());
+    (listed, Some(line))
 }
 
 /// A changed file with its path, and how code runs from it.
@@ -132,7 +175,31 @@ struct Told {
     path: String,
     path_base64: Option<String>,
     runs_code: Option<&'static str>,
-    found: Found,
+    what: What,
+}
+
+/// What is known of it.
+#[derive(Debug)]
+enum What {
+    /// It is still to be looked at closely.
+    Found(Found),
+    /// It was, in a place of the list.
+    Placed(Box<Change>),
+}
+
+impl Told {
+    fn placed(change: Change) -> Self {
+        let (path, path_base64) = (change.path.clone(), change.path_base64.clone());
+        let runs_code = change.runs_code;
+        Self { path, path_base64, runs_code, what: What::Placed(Box::new(change)) }
+    }
+
+    fn into_placed(self) -> Option<Change> {
+        match self.what {
+            What::Placed(change) => Some(*change),
+            What::Found(_) => None,
+        }
+    }
 }
 
 /// Hashes what was found, within bounds.
@@ -147,8 +214,12 @@ struct Hashing<'h> {
 impl Hashing<'_> {
     /// The change with its hashes; none if nothing that matters is other than before.
     fn change(&mut self, told: Told) -> Option<Change> {
-        let after = self.hash(&told);
-        let Told { path, path_base64, runs_code, found } = told;
+        let Told { path, path_base64, runs_code, what } = told;
+        let found = match what {
+            What::Placed(change) => return Some(*change),
+            What::Found(found) => found,
+        };
+        let after = self.hash(&found, &path);
         let known = found.entry.and_then(|entry| self.listing.known(entry));
         if let (Some(known), Some(described)) = (known, found.described)
             && known.hash.is_some()
@@ -162,24 +233,24 @@ impl Hashing<'_> {
         Some(Change { path, path_base64, kind, size, before, after, runs_code })
     }
 
-    fn hash(&mut self, told: &Told) -> Option<String> {
-        let described = told.found.described?;
+    fn hash(&mut self, found: &Found, told: &str) -> Option<String> {
+        let described = found.described?;
         if described.kind != FileType::RegularFile || described.size > BYTES_MAX {
             return None;
         }
         let Some(left) = self.bytes_left.checked_sub(described.size) else {
-            self.unseen.add(Why::Unhashed, || told.path.clone());
+            self.unseen.add(Why::Unhashed, || told.to_owned());
             return None;
         };
         self.bytes_left = left;
         if self.until.is_over() {
-            self.unseen.add(Why::Unhashed, || told.path.clone());
+            self.unseen.add(Why::Unhashed, || told.to_owned());
             return None;
         }
-        match self.read(&told.found) {
+        match self.read(found) {
             Ok(hash) => hash,
             Err(_) => {
-                self.unseen.add(Why::Unread, || told.path.clone());
+                self.unseen.add(Why::Unread, || told.to_owned());
                 None
             }
         }
@@ -190,8 +261,13 @@ impl Hashing<'_> {
         let path = &found.below;
         let handle = beneath(folder.handle.as_fd(), path, OFlags::PATH)
             .map_err(FileError::system("open", path))?;
-        let stat = stat_of(handle.as_fd()).map_err(FileError::system("look at", path))?;
-        remembered(handle.as_fd(), &stat, path)
+        // Read, and not remembered: a page that is mapped can be written again within one ctime.
+        let (file, stat) = regular(handle.as_fd(), path)?;
+        of_file(&file, &stat).map_err(|source| FileError::System {
+            doing: "read",
+            path: path.clone(),
+            source,
+        })
     }
 }
 

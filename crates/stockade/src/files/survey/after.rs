@@ -21,6 +21,9 @@ use crate::files::Kind;
 const NAMES_PER_LOOK: usize = 64;
 /// Files from which code may run that are looked at beyond the bound of new names.
 const RISKY_MAX: usize = 1000;
+/// How long the paths of all that is found may be together. What code may run from has half of it for
+/// itself.
+const FOUND_BYTES_MAX: usize = 8 << 20;
 
 /// A file that was changed.
 #[derive(Debug)]
@@ -48,6 +51,7 @@ pub(super) struct Walk<'w> {
     todo: Todo<Folder>,
     /// Which of the entries of before are still there.
     is_there: Vec<bool>,
+    bytes_left: usize,
 }
 
 /// The folder that a walk is in.
@@ -75,6 +79,7 @@ impl<'w> Walk<'w> {
             risky_left: RISKY_MAX,
             todo: Todo::default(),
             is_there: vec![false; before.entries_len()],
+            bytes_left: FOUND_BYTES_MAX,
         }
     }
 
@@ -84,6 +89,10 @@ impl<'w> Walk<'w> {
         for folder in &self.before.folders {
             match folder.state {
                 State::Whole | State::Cut => self.folder(folder, &mut buffer),
+                // A store that has become a repository is one that nobody has looked at.
+                State::Passed if folder.is_repository(self.starts) => {
+                    self.todo.add(folder.rank, Folder { state: State::New, ..folder.clone() });
+                }
                 State::Waiting | State::Unread | State::Passed | State::New => {}
             }
             self.tell_unseen(folder);
@@ -136,10 +145,14 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Whether no name in a folder was made, moved or removed since the start: its own ctime says so.
+    /// Whether no name in a folder was made, moved or removed since the start: it is the same folder,
+    /// and its own ctime says so. One that was moved to its place has an older one, too.
     fn has_same_names(&self, here: &Here<'_>) -> bool {
+        let before = here.folder.entry.and_then(|entry| self.before.entry(entry));
+        let is_it = |now: &Described| before.is_none_or(|before| before.inode == now.inode);
         here.folder.state == State::Whole
-            && Described::of_handle(here.handle).is_ok_and(|folder| folder.changed < self.started)
+            && Described::of_handle(here.handle)
+                .is_ok_and(|now| is_it(&now) && now.changed < self.started)
     }
 
     fn same_names(&mut self, here: &Here<'_>) -> ControlFlow<()> {
@@ -152,7 +165,7 @@ impl<'w> Walk<'w> {
             }
             let is_folder = self.before.entry(at).is_none_or(|entry| entry.is_folder);
             if let Some(name) = self.before.system_name(at).filter(|_| !is_folder) {
-                self.file(here, (name, Some(at)), |described, started| {
+                self.file(here, (name, Some(at), false), |described, started| {
                     (described.changed >= started).then_some(Kind::Modified)
                 });
             }
@@ -194,12 +207,14 @@ impl<'w> Walk<'w> {
                 self.gone_file(here.folder, at, &here.told);
                 self.new_folder(here, name);
             }
-            (true, false) => self.file(here, (name.text, None), |_, _| Some(Kind::Created)),
+            (true, false) => {
+                self.file(here, (name.text, None, name.is_link), |_, _| Some(Kind::Created));
+            }
             (false, false) => {
                 let changed = |described: &Described, started| {
                     (is_other || described.changed >= started).then_some(Kind::Modified)
                 };
-                self.file(here, (name.text, Some(at)), changed);
+                self.file(here, (name.text, Some(at), name.is_link), changed);
             }
         }
     }
@@ -217,7 +232,7 @@ impl<'w> Walk<'w> {
         if !self.may_look(here, name.text.to_bytes()) {
             return;
         }
-        self.file(here, (name.text, None), |described, started| {
+        self.file(here, (name.text, None, name.is_link), |described, started| {
             let is_new = !is_cut || described.born.is_some_and(|born| born >= started);
             let kind = if is_new { Kind::Created } else { Kind::Modified };
             (!is_cut || described.changed >= started).then_some(kind)
@@ -242,23 +257,27 @@ impl<'w> Walk<'w> {
     }
 
     fn new_folder(&mut self, here: &Here<'_>, name: Name<'_>) {
-        let Some(left) = self.new_left.checked_sub(1) else {
-            return self.unseen(Why::NewNames, here.folder);
-        };
-        self.new_left = left;
         let mut folder = here.folder.inner(name.text.to_bytes(), &here.told, None);
         folder.state = State::New;
+        let matters = folder.is_risky || folder.rank == Rank::First;
+        let left = match (self.new_left, self.risky_left) {
+            (1.., _) => &mut self.new_left,
+            (0, 1..) if matters => &mut self.risky_left,
+            (0, _) => return self.unseen(Why::NewNames, here.folder),
+        };
+        *left = left.saturating_sub(1);
         self.todo.add(folder.rank, folder);
     }
 
     fn file(
         &mut self,
         here: &Here<'_>,
-        (name, entry): (&CStr, Option<usize>),
+        (name, entry, is_link): (&CStr, Option<usize>, bool),
         kind: impl FnOnce(&Described, (i64, i64)) -> Option<Kind>,
     ) {
         let Here { folder, handle, told, .. } = here;
-        if folder.is_gits && !folder.may_run(told, name.to_bytes()) {
+        // Git follows links, wherever they are.
+        if folder.is_gits && !is_link && !folder.may_run(told, name.to_bytes()) {
             return;
         }
         let described = match Described::of(*handle, name) {
@@ -272,8 +291,9 @@ impl<'w> Walk<'w> {
         };
         if let Some(kind) = kind(&described, self.started) {
             let below = folder.below.join(OsStr::from_bytes(name.to_bytes()));
-            let described = Some(described);
-            self.found.push(Found { start: folder.start, below, kind, described, entry });
+            let found =
+                Found { start: folder.start, below, kind, described: Some(described), entry };
+            self.push(found, folder, folder.may_run(told, name.to_bytes()) || is_link);
         }
     }
 
@@ -294,13 +314,25 @@ impl<'w> Walk<'w> {
         if folder.is_gits && !folder.may_run(told, name) {
             return;
         }
-        self.found.push(Found {
+        let found = Found {
             start: folder.start,
             below: folder.below.join(OsStr::from_bytes(name)),
             kind: Kind::Deleted,
             described: None,
             entry: Some(at),
-        });
+        };
+        self.push(found, folder, folder.may_run(told, name));
+    }
+
+    fn push(&mut self, found: Found, folder: &Folder, may_run: bool) {
+        let kept_back = if may_run { 0 } else { FOUND_BYTES_MAX / 2 };
+        match self.bytes_left.checked_sub(found.below.as_os_str().len()) {
+            Some(left) if left >= kept_back => {
+                self.bytes_left = left;
+                self.found.push(found);
+            }
+            Some(_) | None => self.unseen(Why::NewNames, folder),
+        }
     }
 }
 

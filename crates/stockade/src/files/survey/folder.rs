@@ -19,6 +19,7 @@ pub(super) struct Name<'n> {
     pub(super) text: &'n CStr,
     pub(super) inode: u64,
     pub(super) is_folder: bool,
+    pub(super) is_link: bool,
 }
 
 /// Memory for the names of one folder after the other.
@@ -46,7 +47,9 @@ impl Buffer {
             let kind = name.file_type();
             let is_folder = kind == FileType::Directory
                 || (kind == FileType::Unknown && is_folder(folder, text));
-            if let ControlFlow::Break(why) = meet(Name { text, inode: name.ino(), is_folder }) {
+            let is_link = kind == FileType::Symlink || (kind == FileType::Unknown && !is_folder);
+            let name = Name { text, inode: name.ino(), is_folder, is_link };
+            if let ControlFlow::Break(why) = meet(name) {
                 return Ok(ControlFlow::Break(why));
             }
         }
@@ -62,6 +65,7 @@ pub(super) fn again(folder: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 /// A file as the system describes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Described {
+    pub(super) inode: u64,
     pub(super) kind: FileType,
     pub(super) mode: u32,
     pub(super) size: u64,
@@ -86,6 +90,7 @@ impl Described {
         // The program ran on this kernel, so that what it knows of a remote file is enough.
         let flags = flags | AtFlags::STATX_DONT_SYNC;
         let mask = StatxFlags::TYPE
+            | StatxFlags::INO
             | StatxFlags::MODE
             | StatxFlags::SIZE
             | StatxFlags::CTIME
@@ -94,6 +99,7 @@ impl Described {
         let mode = u32::from(stat.stx_mode);
         let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
         Ok(Self {
+            inode: stat.stx_ino,
             kind: FileType::from_raw_mode(mode),
             mode,
             size: stat.stx_size,

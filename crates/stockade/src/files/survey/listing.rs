@@ -13,7 +13,7 @@ use super::folder::Name;
 use super::rank::Rank;
 use crate::files::digest::Moment;
 use crate::files::open::beneath;
-use crate::files::risky::named;
+use crate::files::risky::{git, named};
 
 /// A folder that can be written.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Start {
 }
 
 /// A folder, and what is known of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Folder {
     /// Which start it is below of, and how it is called from there.
     pub(super) start: usize,
@@ -142,7 +142,7 @@ impl Listing {
     }
 
     pub(super) fn push(&mut self, name: Name<'_>, may_run: bool) {
-        let Name { text, inode, is_folder } = name;
+        let Name { text, inode, is_folder, .. } = name;
         let (start, length) = (self.names.len(), text.to_bytes().len());
         self.names.extend_from_slice(text.to_bytes_with_nul());
         self.entries.push(Entry { start, length, inode, is_folder, may_run });
@@ -191,7 +191,9 @@ impl Folder {
 
     /// A folder in this one.
     pub(super) fn inner(&self, name: &[u8], told: &Path, entry: Option<usize>) -> Self {
-        let is_risky = self.is_risky || named::may_be_whole(&told.join(OsStr::from_bytes(name)));
+        let is_risky = self.is_risky
+            || (self.is_gits && git::is_whole(name))
+            || named::may_be_whole(&told.join(OsStr::from_bytes(name)));
         let rank = Rank::of(name, self.rank);
         let rank = if rank == Rank::Usual && is_risky { Rank::First } else { rank };
         Self {
@@ -233,6 +235,18 @@ impl Folder {
 
     /// Whether a file of this name, if it is changed, is told.
     pub(super) fn may_run(&self, told: &Path, name: &[u8]) -> bool {
-        self.is_risky || named::may_be_file(told, name)
+        self.is_risky || (self.is_gits && git::is_file(name)) || named::may_be_file(told, name)
+    }
+
+    /// Whether git's store of this name is a repository after all, as a submodule that is called so.
+    pub(super) fn is_repository(&self, starts: &[Start]) -> bool {
+        let Some(start) = starts.get(self.start) else { return false };
+        let is_there = |sign: &str| {
+            !matches!(
+                beneath(start.handle.as_fd(), &self.below.join(sign), OFlags::PATH),
+                Err(Errno::NOENT | Errno::NOTDIR)
+            )
+        };
+        git::SIGNS.into_iter().any(is_there)
     }
 }

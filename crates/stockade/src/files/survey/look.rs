@@ -21,7 +21,6 @@ use super::rank::{GITS_OWN, Rank};
 use super::{remembered, size_of};
 use crate::files::digest::Moment;
 use crate::files::open::entry;
-use crate::files::risky::named;
 use crate::inspect::stat_of;
 
 /// Files from which code may run that are looked at before.
@@ -159,15 +158,16 @@ impl Look<'_> {
     ) -> Result<(), Errno> {
         let Self { listing, buffer, names_left, .. } = self;
         let folder = listing.folders.get(at).ok_or(Errno::NOENT)?;
-        let (is_risky, is_gits) = (folder.is_risky, folder.is_gits);
+        let folder = folder.clone();
         let (from, left_before) = (listing.entries_len(), *names_left);
         let is_over = now.is_over();
         let read = buffer.read(handle, |name| {
             let Some(left) = names_left.checked_sub(1) else { return ControlFlow::Break(()) };
             *names_left = left;
             let bytes = name.text.to_bytes();
-            let may_run = !name.is_folder && (is_risky || named::may_be_file(told, bytes));
-            if !is_gits || name.is_folder || may_run || bytes == b"HEAD" {
+            let may_run = !name.is_folder && folder.may_run(told, bytes);
+            let is_told = name.is_folder || name.is_link || may_run || bytes == b"HEAD";
+            if !folder.is_gits || is_told {
                 listing.push(name, may_run);
             }
             ControlFlow::Continue(())
@@ -183,7 +183,7 @@ impl Look<'_> {
     }
 
     fn add_inner(&mut self, at: usize, told: &Path) {
-        let Self { listing, .. } = self;
+        let Self { listing, starts, .. } = self;
         let Some(folder) = listing.folders.get(at) else { return };
         let mut entries = folder.entries.clone();
         let is_repository = folder.is_gits && entries.any(|entry| listing.name(entry) == b"HEAD");
@@ -191,7 +191,8 @@ impl Look<'_> {
         let folder_of = |entry: usize| {
             let name = listing.name(entry);
             let mut inner = folder.inner(name, told, Some(entry));
-            if is_repository && GITS_OWN.contains(&name) {
+            let is_store = is_repository && GITS_OWN.contains(&name);
+            if is_store && !inner.is_repository(starts) {
                 inner.state = State::Passed;
             }
             inner

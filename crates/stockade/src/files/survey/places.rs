@@ -1,6 +1,6 @@
 //! Files from which code runs, before and after: a fixed list of places, no walk.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -22,6 +22,8 @@ use crate::inspect::stat_of;
 /// Files of one folder that are looked at, and how deep.
 const FILES_MAX: usize = 256;
 const DEPTH_MAX: usize = 3;
+/// And of all of them.
+const ALL_FILES_MAX: usize = 2000;
 /// Names at the top of a folder beyond which each place is looked for by itself.
 const TOP_NAMES_MAX: usize = 2000;
 /// Larger ones, and all beyond so much together, are told by what the system says about them, and not
@@ -42,14 +44,18 @@ impl Placed {
     pub(super) fn compare(&self, starts: &[Start]) -> (Vec<Change>, Vec<String>) {
         let (mut now, mut unseen) = (Vec::new(), Vec::new());
         for start in starts {
-            let Looked { seen, cut } = look(start.handle.as_fd(), &start.told);
+            let Looked { seen, cut, unread } = look(start.handle.as_fd(), &start.told);
             let more = |name| format!("not all was looked at in {name}: there are too many files");
-            unseen.extend(cut.map(more));
+            unseen.extend(cut.into_iter().map(more));
+            unseen.extend(unread.into_iter().map(|name| format!("could not be read: {name}")));
             now.extend(seen);
         }
-        let before = |now: &Seen| self.0.iter().find(|before| before.path == now.path);
-        let is_gone = |before: &&Seen| !now.iter().any(|now| now.path == before.path);
-        let changed = now.iter().filter_map(|now| changed(before(now), now));
+        let then: HashMap<&Path, &Seen> =
+            self.0.iter().map(|seen| (seen.path.as_path(), seen)).collect();
+        let there: HashSet<&Path> = now.iter().map(|seen| seen.path.as_path()).collect();
+        let is_gone = |before: &&Seen| !there.contains(before.path.as_path());
+        let changed =
+            now.iter().filter_map(|now| changed(then.get(now.path.as_path()).copied(), now));
         let gone = self.0.iter().filter(is_gone).map(|seen| Change {
             path: shown(&seen.path),
             path_base64: exact(&seen.path),
@@ -109,8 +115,10 @@ impl Seen {
 #[derive(Debug, Default)]
 struct Looked {
     seen: Vec<Seen>,
-    /// The first place in which there is more than was looked at.
-    cut: Option<&'static str>,
+    /// The places in which there is more than was looked at.
+    cut: Vec<&'static str>,
+    /// Those that cannot be read.
+    unread: Vec<&'static str>,
 }
 
 /// The files of the list that are in this folder.
@@ -125,19 +133,27 @@ fn look(folder: BorrowedFd<'_>, path: &Path) -> Looked {
         let first = name.split('/').next().unwrap_or_default();
         top.as_ref().is_none_or(|top| top.contains(OsStr::new(first)))
     };
-    let mut look = Look { folder, path, bytes_left: ALL_HASHED_BYTES_MAX, seen: Vec::new() };
-    let mut cut = None;
+    let mut look = Look {
+        folder,
+        path,
+        bytes_left: ALL_HASHED_BYTES_MAX,
+        seen: Vec::new(),
+        is_too_deep: false,
+    };
+    let (mut cut, mut unread) = (Vec::new(), Vec::new());
     for place in places().filter(may_be) {
         match place {
             Place::File(name) => look.one(Path::new(name)),
             Place::Folder(name) => {
-                let mut left = FILES_MAX;
-                look.all_in(Path::new(name), DEPTH_MAX, &mut left);
-                cut = cut.or((left == 0).then_some(name));
+                let mut left = FILES_MAX.min(ALL_FILES_MAX.saturating_sub(look.seen.len()));
+                let is_read = look.all_in(Path::new(name), DEPTH_MAX, &mut left);
+                let is_cut = left == 0 || std::mem::take(&mut look.is_too_deep);
+                cut.extend(is_cut.then_some(name));
+                unread.extend((!is_read).then_some(name));
             }
         }
     }
-    Looked { seen: look.seen, cut }
+    Looked { seen: look.seen, cut, unread }
 }
 
 /// A look at one folder.
@@ -146,6 +162,8 @@ struct Look<'l> {
     path: &'l Path,
     bytes_left: u64,
     seen: Vec<Seen>,
+    /// There was a folder further down than is looked.
+    is_too_deep: bool,
 }
 
 impl Look<'_> {
@@ -170,20 +188,26 @@ impl Look<'_> {
         }
     }
 
-    fn all_in(&mut self, name: &Path, depth: usize, left: &mut usize) {
+    /// Looks at all that is there; whether it could be read.
+    fn all_in(&mut self, name: &Path, depth: usize, left: &mut usize) -> bool {
         let names = match names(self.folder, name, left) {
-            Err(Errno::LOOP | Errno::NOTDIR) => return self.link_above(name),
-            Err(_) => return,
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                self.link_above(name);
+                return true;
+            }
+            Err(errno) => return errno == Errno::NOENT,
             Ok(names) => names,
         };
+        let mut is_read = true;
         for (inner, kind) in names {
             let inner = name.join(inner);
             match (kind == FileType::Directory, depth.checked_sub(1)) {
-                (true, Some(depth)) => self.all_in(&inner, depth, left),
-                (true, None) => {}
+                (true, Some(depth)) => is_read &= self.all_in(&inner, depth, left),
+                (true, None) => self.is_too_deep = true,
                 (false, _) => self.one(&inner),
             }
         }
+        is_read
     }
 }
 

@@ -1,5 +1,7 @@
 //! Looks before and after, with bounds that are small enough to be met.
 
+mod hidden;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +14,7 @@ use super::past::Past;
 use super::*;
 use crate::files::Kind;
 use crate::files::digest::{Moment, of_bytes};
+use crate::inspect::stat_of;
 
 const WIDE: Bounds =
     Bounds { names: 1000, bulk_names: 1000, new_names: 1000, time: Duration::from_secs(10) };

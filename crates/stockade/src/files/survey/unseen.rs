@@ -6,6 +6,8 @@ use super::bounds::Bounds;
 
 /// Folders that are named.
 const NAMED_MAX: usize = 5;
+/// How much of a path is named.
+const PATH_BYTES_MAX: usize = 200;
 
 /// Why something was not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +43,7 @@ impl Unseen {
             named.more = named.more.saturating_add(1);
             return;
         }
-        let path = path();
+        let path = shortened(path());
         if !named.first.contains(&path) {
             named.first.push(path);
         }
@@ -71,6 +73,15 @@ impl Unseen {
         };
         self.0.into_iter().map(line).collect()
     }
+}
+
+/// A path that is not too long to be read.
+fn shortened(mut path: String) -> String {
+    if path.len() > PATH_BYTES_MAX {
+        path.truncate(path.floor_char_boundary(PATH_BYTES_MAX));
+        path.push('…');
+    }
+    path
 }
 
 #[cfg(test)]

@@ -230,3 +230,18 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     entries.map_while(Result::ok).filter(is_folder).map(|entry| entry.path()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::risky;
+
+    #[test]
+    fn what_is_protected_of_gits_own_is_known_to_run_code_too() {
+        for name in FOLLOWED {
+            let path = Path::new(".git/modules/a/b/c").join(name);
+            let runs = |path: &Path| risky::why(path).is_some();
+            assert!(runs(&path) || runs(&path.join("pre-commit")), "{name}");
+        }
+    }
+}

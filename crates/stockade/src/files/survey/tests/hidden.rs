@@ -1,0 +1,156 @@
+//! What a program might do to change a file from which code runs without being told of.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::super::{Before, Bounds, LISTED_BYTES_MAX, LISTED_MAX};
+use super::{WIDE, kinds, project, tick, told, write};
+use crate::files::Kind;
+
+#[test]
+fn a_folder_in_the_place_of_another_is_looked_at_all_the_way_down() {
+    let project = project(&[
+        ".github/workflows/ci.yml",
+        "docs2/workflows/ci.yml",
+        "docs2/workflows/new.yml",
+        "a/x/main.py",
+        "b/x/main.py",
+        "b/x/setup.py",
+    ]);
+    let changes = told(&project, WIDE, |root| {
+        let rename = |from: &str, to: &str| fs::rename(root.join(from), root.join(to)).unwrap();
+        rename(".github", "old");
+        rename("docs2", ".github");
+        fs::remove_dir_all(root.join("old")).unwrap();
+        rename("a", "t");
+        rename("b", "a");
+        rename("t", "b");
+    });
+    let expected = [
+        (".github/workflows/ci.yml", Kind::Modified),
+        (".github/workflows/new.yml", Kind::Created),
+        ("a/x/main.py", Kind::Modified),
+        ("a/x/setup.py", Kind::Created),
+        ("b/x/main.py", Kind::Modified),
+        ("b/x/setup.py", Kind::Deleted),
+        ("docs2/workflows/ci.yml", Kind::Deleted),
+        ("docs2/workflows/new.yml", Kind::Deleted),
+    ];
+    assert_eq!(kinds(&changes), expected);
+    let runs =
+        |path: &str| changes.files.iter().any(|one| one.path == path && one.runs_code.is_some());
+    assert!(runs(".github/workflows/ci.yml") && runs(".github/workflows/new.yml"));
+}
+
+#[test]
+fn links_in_gits_own_folder_are_told() {
+    let project = project(&["sub/.git/HEAD", "sub/.git/hooks/x", "sub/tools/pre-commit"]);
+    let changes = told(&project, WIDE, |root| {
+        let git = root.join("sub/.git");
+        fs::remove_dir_all(git.join("hooks")).unwrap();
+        symlink("../tools", git.join("hooks")).unwrap();
+        fs::create_dir_all(git.join("modules/x")).unwrap();
+        symlink("../../../tools", git.join("modules/x/hooks")).unwrap();
+        symlink("../tools", git.join("info")).unwrap();
+    });
+    for path in ["sub/.git/hooks", "sub/.git/modules/x/hooks", "sub/.git/info"] {
+        let change = changes.files.iter().find(|change| change.path == path);
+        assert!(change.is_some_and(|change| change.runs_code.is_some()), "{path}: {changes:?}");
+    }
+    tick();
+    let quiet = told(&project, WIDE, |root| write(root, "sub/.git/COMMIT_EDITMSG"));
+    assert_eq!(kinds(&quiet), []);
+}
+
+#[test]
+fn what_git_runs_is_told_at_any_depth_and_under_any_name() {
+    let project = project(&[
+        "sub/.git/HEAD",
+        "sub/.git/modules/HEAD",
+        "sub/.git/modules/logs/config",
+        "sub/.git/objects/aa/object",
+    ]);
+    let planted = [
+        ".git/rebase-merge/git-rebase-todo",
+        "sub/.git/modules/a/modules/b/hooks/pre-commit",
+        "sub/.git/modules/logs/hooks/pre-commit",
+        "sub/.git/modules/t/u/v/hooks/pre-commit",
+        "sub/.git/modules/x/info/attributes",
+        "sub/.git/objects/hooks/pre-commit",
+    ];
+    let changes = told(&project, WIDE, |root| {
+        for path in planted {
+            write(root, path);
+        }
+        write(root, "sub/.git/objects/bb/object");
+    });
+    let paths: Vec<&str> = changes.files.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, planted);
+    assert!(changes.files.iter().all(|change| change.runs_code.is_some()), "{changes:?}");
+}
+
+#[test]
+fn decoys_push_out_none_of_another_kind() {
+    let project = project(&["x"]);
+    let bounds = Bounds { new_names: 5000, ..WIDE };
+    let changes = told(&project, bounds, |root| {
+        (0..1200).for_each(|number| write(root, &format!("!{number:05}.mk")));
+        write(root, "package.json");
+        write(root, "sub/.git/hooks/pre-commit");
+    });
+    assert_eq!(changes.files.len(), LISTED_MAX);
+    for path in ["package.json", "sub/.git/hooks/pre-commit"] {
+        assert!(changes.files.iter().any(|change| change.path == path), "{path}");
+    }
+    let line = "1202 files were changed; 1000 are listed; of those left out, code runs from 202";
+    assert_eq!(changes.unseen, [line]);
+}
+
+#[test]
+fn new_folders_from_which_code_runs_are_looked_into_beyond_the_bound() {
+    let project = project(&["x"]);
+    let bounds = Bounds { new_names: 20, ..WIDE };
+    let changes = told(&project, bounds, |root| {
+        (0..60).for_each(|number| write(root, &format!("!{number:03}")));
+        write(root, ".github/workflows/e.yml");
+        write(root, ".husky/pre-commit");
+    });
+    for path in [".github/workflows/e.yml", ".husky/pre-commit"] {
+        assert!(changes.files.iter().any(|change| change.path == path), "{path}: {changes:?}");
+    }
+}
+
+#[test]
+fn long_paths_are_listed_within_a_bound_of_bytes() {
+    let project = project(&["x"]);
+    let deep = vec!["\u{1}".repeat(250); 12].join("/");
+    let changes = told(&project, WIDE, |root| {
+        (0..600).for_each(|number| write(root, &format!("{deep}/{number}")));
+        write(root, "package.json");
+    });
+    let bytes: usize = changes.files.iter().map(|change| change.path.len()).sum();
+    assert!(bytes <= LISTED_BYTES_MAX && changes.files.len() > 100, "{bytes}");
+    assert!(changes.files.iter().any(|change| change.path == "package.json"));
+    assert!(changes.unseen.iter().any(|line| line.starts_with("601 files were changed; ")));
+}
+
+#[test]
+fn places_tell_what_is_too_deep_too_many_or_closed() {
+    let project = project(&["x"]);
+    let tell = |change: &dyn Fn(&Path)| {
+        let before = Before::within(project.path(), &[project.path().to_owned()], None);
+        change(project.path());
+        before.compare()
+    };
+    let changes = tell(&|root| {
+        write(root, ".devcontainer/1/2/3/4/x");
+        for folder in [".husky", ".kiro"] {
+            (0..300).for_each(|number| write(root, &format!("{folder}/{number}")));
+        }
+    });
+    for name in [".devcontainer", ".husky", ".kiro"] {
+        let line = format!("not all was looked at in {name}: there are too many files");
+        assert!(changes.unseen.contains(&line), "{name}: {:?}", changes.unseen);
+    }
+}
