@@ -46,7 +46,7 @@ What is not met, and where the floor is:
   anything yet.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on nine times, which is why the binary is far behind
-  bwrap then, and a box that waits twice, which is why it is ahead of a bare spawn.
+  bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.
 
 *Work in the box* is held to what the program itself takes. From the call to the report there is the look for what it
 changed besides, which costs as much as there are files (`box.changes`).
