@@ -7,6 +7,7 @@ mod image;
 mod manual;
 mod code;
 mod policy;
+mod typed;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use stockade::policy::Mode;
 use stockade::tier::Tier;
 
-use super::{Args, Command, Dialect};
+use super::Dialect;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -124,30 +124,4 @@ pub(crate) enum Scope {
     Project,
     /// The project's, for you alone.
     Local,
-}
-
-impl Args {
-    /// What was typed. A hook is started for every call of an agent, and all that else could have
-    /// been typed takes time to set up; so it is read by itself.
-    pub(crate) fn typed() -> Result<Self, clap::Error> {
-        if !crate::hook::is_meant() {
-            return Self::try_parse();
-        }
-        let HookArgs { command: HookCommand::Hook(hook) } = HookArgs::try_parse()?;
-        Ok(Self { command: Command::Hook(hook) })
-    }
-}
-
-/// The part of what can be typed that agents use.
-#[derive(Debug, Parser)]
-#[command(name = "stockade", disable_help_subcommand = true)]
-struct HookArgs {
-    #[command(subcommand)]
-    command: HookCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum HookCommand {
-    /// Answer a coding agent's hook: JSON on standard input, a decision on standard output
-    Hook(Hook),
 }

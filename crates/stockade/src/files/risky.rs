@@ -8,32 +8,18 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::Deserialize;
 
-const DATA: &str = include_str!("../../../../policies/risky.toml");
-/// Said of every file if the data cannot be read, which a test keeps from happening.
+/// The list as tables, made of the data by the build script.
+mod table {
+    include!(concat!(env!("OUT_DIR"), "/risky.rs"));
+}
+
+/// Said of every file if the patterns cannot be compiled, which a test keeps from happening.
 const UNREADABLE: &str = "the list of files from which code runs cannot be read";
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Data {
-    file: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    why: String,
-    paths: Vec<String>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "examples are held by a test"))]
-    r#match: Vec<String>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "examples are held by a test"))]
-    not_match: Vec<String>,
-}
 
 /// The patterns of all entries, compiled.
 #[derive(Debug)]
-struct Table {
+struct Patterns {
     set: GlobSet,
     /// For each pattern of the set, the entry that it is of.
     entries: Vec<usize>,
@@ -48,20 +34,20 @@ fn listed(path: &Path) -> Option<&'static str> {
     if !named::may_be(path) {
         return None;
     }
-    let (Some(data), Some(table)) = (data(), table()) else { return Some(UNREADABLE) };
-    let found = table.set.matches(path);
-    let entry = found.iter().filter_map(|at| table.entries.get(*at)).min()?;
-    data.get(*entry).map(|entry| entry.why.as_str())
+    let Some(patterns) = patterns() else { return Some(UNREADABLE) };
+    let found = patterns.set.matches(path);
+    let entry = found.iter().filter_map(|at| patterns.entries.get(*at)).min()?;
+    table::ENTRIES.get(*entry).map(|(why, _)| *why)
 }
 
 /// How code runs from files in a folder with this path, for a link in its place.
 pub(super) fn why_above(path: &Path) -> Option<&'static str> {
-    let is_above = |listed: &String| {
+    let is_above = |listed: &&str| {
         let mut above = Path::new(listed).ancestors().skip(1);
         above.any(|above| above != Path::new("") && path.ends_with(above))
     };
-    let entry = data()?.iter().find(|entry| entry.paths.iter().any(is_above));
-    entry.map(|entry| entry.why.as_str()).or_else(|| git::why_link(path))
+    let entry = table::ENTRIES.iter().find(|(_, paths)| paths.iter().any(is_above));
+    entry.map(|(why, _)| *why).or_else(|| git::why_link(path))
 }
 
 /// A place that is looked at after every run.
@@ -75,42 +61,32 @@ pub(super) enum Place {
 
 /// The places that can be looked at without a walk.
 pub(super) fn places() -> impl Iterator<Item = Place> {
-    data().unwrap_or_default().iter().flat_map(|entry| &entry.paths).filter_map(|path| {
-        match path.strip_suffix("/**") {
-            Some(folder) if named::is_plain(folder) => Some(Place::Folder(folder)),
-            None if named::is_plain(path) => Some(Place::File(path)),
-            Some(_) | None => None,
-        }
+    table::ENTRIES.iter().flat_map(|(_, paths)| paths.iter().copied()).filter_map(|path| match path
+        .strip_suffix("/**")
+    {
+        Some(folder) if named::is_plain(folder) => Some(Place::Folder(folder)),
+        None if named::is_plain(path) => Some(Place::File(path)),
+        Some(_) | None => None,
     })
-}
-
-fn data() -> Option<&'static [Entry]> {
-    static DATA_READ: OnceLock<Option<Vec<Entry>>> = OnceLock::new();
-    DATA_READ.get_or_init(|| read(DATA).ok()).as_deref()
 }
 
 /// Compiled when a file that may be on the list was changed, and not before: it costs more than all
 /// the rest.
-fn table() -> Option<&'static Table> {
-    static TABLE: OnceLock<Option<Table>> = OnceLock::new();
-    TABLE.get_or_init(|| compiled(data()?).ok()).as_ref()
+fn patterns() -> Option<&'static Patterns> {
+    static PATTERNS: OnceLock<Option<Patterns>> = OnceLock::new();
+    PATTERNS.get_or_init(|| compiled().ok()).as_ref()
 }
 
-fn read(text: &str) -> Result<Vec<Entry>, String> {
-    let Data { file } = toml::from_str(text).map_err(|error| error.to_string())?;
-    Ok(file)
-}
-
-fn compiled(data: &[Entry]) -> Result<Table, String> {
+fn compiled() -> Result<Patterns, String> {
     let (mut set, mut entries) = (GlobSetBuilder::new(), Vec::new());
-    for (at, entry) in data.iter().enumerate() {
-        for path in &entry.paths {
+    for (at, (_, paths)) in table::ENTRIES.iter().enumerate() {
+        for path in *paths {
             set.add(pattern(&format!("**/{path}"))?);
             entries.push(at);
         }
     }
     let set = set.build().map_err(|error| error.to_string())?;
-    Ok(Table { set, entries })
+    Ok(Patterns { set, entries })
 }
 
 fn pattern(text: &str) -> Result<Glob, String> {
@@ -118,14 +94,34 @@ fn pattern(text: &str) -> Result<Glob, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// The data itself, with its examples.
+    pub(super) const DATA: &str = include_str!("../../../../policies/risky.toml");
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Data {
+        pub(super) file: Vec<Entry>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Entry {
+        why: String,
+        paths: Vec<String>,
+        pub(super) r#match: Vec<String>,
+        not_match: Vec<String>,
+    }
 
     #[test]
     fn every_entry_is_what_its_examples_say() {
-        let data = read(DATA).unwrap();
-        assert!(compiled(&data).is_ok());
-        for entry in &data {
+        let Data { file } = toml::from_str(DATA).unwrap();
+        assert!(compiled().is_ok());
+        assert_eq!(file.len(), table::ENTRIES.len());
+        for (entry, (why_listed, paths)) in file.iter().zip(table::ENTRIES) {
+            assert_eq!((entry.why.as_str(), entry.paths.len()), (*why_listed, paths.len()));
             assert!(!entry.r#match.is_empty() && !entry.not_match.is_empty(), "{}", entry.why);
             for path in &entry.r#match {
                 assert_eq!(why(Path::new(path)), Some(entry.why.as_str()), "{path}");

@@ -1,0 +1,65 @@
+//! Reads what was typed. Agents start a command for every call, and all that else could have been
+//! typed takes time to set up; so what they use is read by itself.
+
+use std::ffi::OsStr;
+
+use clap::{Parser, Subcommand};
+
+use super::{Args, Command, Hook, Run, Shell};
+
+impl Args {
+    /// What was typed. Whatever is wrong, or asks for help, is told by the whole command line; that of
+    /// a hook by itself, since only agents read it.
+    pub(crate) fn typed() -> Result<Self, clap::Error> {
+        let first = std::env::args_os().nth(1);
+        let alone = match first.as_deref().and_then(OsStr::to_str) {
+            Some("hook") => return Ok(Alone::<HookAlone>::try_parse()?.command.into()),
+            Some("run") => Alone::<RunAlone>::try_parse().map(|read| read.command.into()).ok(),
+            Some("shell") => Alone::<ShellAlone>::try_parse().map(|read| read.command.into()).ok(),
+            Some(_) | None => None,
+        };
+        alone.map_or_else(Self::try_parse, Ok)
+    }
+}
+
+/// The command line with one command.
+#[derive(Debug, Parser)]
+#[command(name = "stockade", disable_help_subcommand = true)]
+struct Alone<C: Subcommand> {
+    #[command(subcommand)]
+    command: C,
+}
+
+#[derive(Debug, Subcommand)]
+enum HookAlone {
+    /// Answer a coding agent's hook: JSON on standard input, a decision on standard output
+    Hook(Hook),
+}
+
+#[derive(Debug, Subcommand)]
+enum RunAlone {
+    Run(Run),
+}
+
+#[derive(Debug, Subcommand)]
+enum ShellAlone {
+    Shell(Shell),
+}
+
+impl From<HookAlone> for Args {
+    fn from(HookAlone::Hook(hook): HookAlone) -> Self {
+        Self { command: Command::Hook(hook) }
+    }
+}
+
+impl From<RunAlone> for Args {
+    fn from(RunAlone::Run(run): RunAlone) -> Self {
+        Self { command: Command::Run(run) }
+    }
+}
+
+impl From<ShellAlone> for Args {
+    fn from(ShellAlone::Shell(shell): ShellAlone) -> Self {
+        Self { command: Command::Shell(shell) }
+    }
+}
