@@ -60,7 +60,8 @@ fn risky() -> Result<String, Box<dyn Error>> {
     for entry in entries {
         let why = entry.get("why").and_then(Value::as_str).ok_or("why code runs from a file")?;
         let paths = entry.get("paths").and_then(Value::as_array).ok_or("paths")?;
-        let paths: Vec<&str> = paths.iter().filter_map(Value::as_str).collect();
+        let paths: Option<Vec<&str>> = paths.iter().map(Value::as_str).collect();
+        let paths = paths.ok_or("paths that are text")?;
         for path in &paths {
             names.add(path)?;
         }
@@ -96,8 +97,8 @@ impl Names {
         };
         let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
         let parts = || above.split('/').filter(|part| !part.is_empty());
-        if !parts().all(|part| part == "*" || is_plain(part)) {
-            return Err(format!("{path}: only whole names may be a star").into());
+        if !parts().all(|part| part == "*" || part == "**" || is_plain(part)) {
+            return Err(format!("{path}: only whole names may be stars").into());
         }
         self.folders.extend(parts().filter(|part| is_plain(part)).map(str::to_owned));
         self.folders.extend(is_whole.then(|| last.to_owned()));

@@ -1,7 +1,6 @@
 //! Files from which code runs later, outside of any box: what is known of them is data, in
 //! `policies/risky.toml`.
 
-pub(super) mod git;
 pub(super) mod named;
 
 use std::path::Path;
@@ -27,10 +26,6 @@ struct Patterns {
 
 /// How code runs from a file with this path, beneath the root or absolute, if it does.
 pub fn why(path: &Path) -> Option<&'static str> {
-    listed(path).or_else(|| git::why(path))
-}
-
-fn listed(path: &Path) -> Option<&'static str> {
     if !named::may_be(path) {
         return None;
     }
@@ -40,6 +35,9 @@ fn listed(path: &Path) -> Option<&'static str> {
     table::ENTRIES.get(*entry).map(|(why, _)| *why)
 }
 
+/// Said of a link in git's own folder, which may lead to anything that git runs.
+const IN_GIT: &str = "git follows it, to hooks or configuration";
+
 /// How code runs from files in a folder with this path, for a link in its place.
 pub(super) fn why_above(path: &Path) -> Option<&'static str> {
     let is_above = |listed: &&str| {
@@ -47,7 +45,8 @@ pub(super) fn why_above(path: &Path) -> Option<&'static str> {
         above.any(|above| above != Path::new("") && path.ends_with(above))
     };
     let entry = table::ENTRIES.iter().find(|(_, paths)| paths.iter().any(is_above));
-    entry.map(|(why, _)| *why).or_else(|| git::why_link(path))
+    let in_git = || path.iter().any(|name| name == ".git").then_some(IN_GIT);
+    entry.map(|(why, _)| *why).or_else(in_git)
 }
 
 /// A place that is looked at after every run.

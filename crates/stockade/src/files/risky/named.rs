@@ -36,15 +36,20 @@ fn is_in(table: &[(&str, &str)], folder: &Path, name: &[u8]) -> bool {
     above.any(|above| ends_with(folder, above))
 }
 
-/// Whether a folder ends with these names, of which a star is any.
+/// Whether a folder ends with these names, of which a star is any, and two stars are any number.
 fn ends_with(folder: &Path, above: &str) -> bool {
-    let mut names = folder.components().rev();
-    above.rsplit('/').filter(|wanted| !wanted.is_empty()).all(|wanted| match names.next() {
-        Some(Component::Normal(name)) => {
-            wanted == "*" || name.as_encoded_bytes() == wanted.as_bytes()
-        }
+    let Some((rest, last)) = above.rsplit_once('/').or((!above.is_empty()).then_some(("", above)))
+    else {
+        return true;
+    };
+    if last == "**" {
+        return folder.ancestors().any(|folder| ends_with(folder, rest));
+    }
+    let is_it = match folder.components().next_back() {
+        Some(Component::Normal(name)) => last == "*" || name.as_encoded_bytes() == last.as_bytes(),
         Some(_) | None => false,
-    })
+    };
+    is_it && folder.parent().is_some_and(|above| ends_with(above, rest))
 }
 
 /// Whether a pattern, or a part of one, stands for itself.
@@ -85,6 +90,8 @@ mod tests {
         }
         assert!(may_be_above(b".git") && may_be_above(b".claude") && !may_be_above(b"src"));
         assert!(may_be_whole(Path::new("a/.claude")) && !may_be_whole(Path::new(".git")));
-        assert!(may_be_whole(Path::new(".git/modules/m/hooks")));
+        assert!(
+            may_be_whole(Path::new(".git/modules/m/n/hooks")) && !may_be_whole(Path::new("hooks"))
+        );
     }
 }

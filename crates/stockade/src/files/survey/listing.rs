@@ -10,10 +10,10 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::folder::Name;
-use super::rank::Rank;
+use super::rank::{Rank, SIGNS};
 use crate::files::digest::Moment;
 use crate::files::open::beneath;
-use crate::files::risky::{git, named};
+use crate::files::risky::named;
 
 /// A folder that can be written.
 #[derive(Debug)]
@@ -191,9 +191,7 @@ impl Folder {
 
     /// A folder in this one.
     pub(super) fn inner(&self, name: &[u8], told: &Path, entry: Option<usize>) -> Self {
-        let is_risky = self.is_risky
-            || (self.is_gits && git::is_whole(name))
-            || named::may_be_whole(&told.join(OsStr::from_bytes(name)));
+        let is_risky = self.is_risky || named::may_be_whole(&told.join(OsStr::from_bytes(name)));
         let rank = Rank::of(name, self.rank);
         let rank = if rank == Rank::Usual && is_risky { Rank::First } else { rank };
         Self {
@@ -235,7 +233,7 @@ impl Folder {
 
     /// Whether a file of this name, if it is changed, is told.
     pub(super) fn may_run(&self, told: &Path, name: &[u8]) -> bool {
-        self.is_risky || (self.is_gits && git::is_file(name)) || named::may_be_file(told, name)
+        self.is_risky || named::may_be_file(told, name)
     }
 
     /// Whether git's store of this name is a repository after all, as a submodule that is called so.
@@ -247,6 +245,6 @@ impl Folder {
                 Err(Errno::NOENT | Errno::NOTDIR)
             )
         };
-        git::SIGNS.into_iter().any(is_there)
+        SIGNS.into_iter().any(is_there)
     }
 }

@@ -41,6 +41,9 @@ const BULK: [&[u8]; 31] = [
 /// Folders in which git keeps what it stores, and from which nothing runs.
 pub(super) const GITS_OWN: [&[u8]; 4] = [b"objects", b"refs", b"logs", b"lfs"];
 
+/// By one of these a folder is known as a repository after all, whatever it is called.
+pub(super) const SIGNS: [&str; 3] = ["config", "hooks", "commondir"];
+
 /// When a folder comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
