@@ -37,11 +37,18 @@ pub(super) struct Found {
     pub(super) entry: Option<usize>,
 }
 
+/// What a walk came across.
+#[derive(Debug)]
+pub(super) struct Walked {
+    pub(super) found: Vec<Found>,
+    pub(super) unseen: Unseen,
+}
+
 /// A walk with its bounds.
 #[derive(Debug)]
 pub(super) struct Walk<'w> {
-    pub(super) found: Vec<Found>,
-    pub(super) unseen: Unseen,
+    found: Vec<Found>,
+    unseen: Unseen,
     starts: &'w [Start],
     before: &'w Listing,
     started: (i64, i64),
@@ -84,7 +91,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Goes through all that was known, and then through what is new.
-    pub(super) fn through(&mut self) {
+    pub(super) fn through(mut self) -> Walked {
         let mut buffer = Buffer::new();
         for folder in &self.before.folders {
             match folder.state {
@@ -100,6 +107,7 @@ impl<'w> Walk<'w> {
         while let Some(folder) = self.todo.next() {
             self.folder(&folder, &mut buffer);
         }
+        Walked { found: self.found, unseen: self.unseen }
     }
 
     /// What was not looked at before, is not looked at afterwards either.

@@ -18,8 +18,8 @@ use super::listing::{Folder, Known, Listing, Start, State};
 use super::past::Past;
 use super::places::{ALL_HASHED_BYTES_MAX, HASHED_BYTES_MAX};
 use super::rank::{GITS_OWN, Rank};
-use super::{remembered, size_of};
-use crate::files::digest::Moment;
+use super::size_of;
+use crate::files::digest::{Moment, remembered};
 use crate::files::open::entry;
 use crate::inspect::stat_of;
 

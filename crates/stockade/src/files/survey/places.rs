@@ -11,9 +11,9 @@ use rustix::io::Errno;
 
 use super::after::shown;
 use super::listing::Start;
-use super::{remembered, size_of, why};
+use super::{size_of, why};
 use crate::files::changes::exact;
-use crate::files::digest::Moment;
+use crate::files::digest::{Moment, remembered};
 use crate::files::open::beneath;
 use crate::files::risky::{Place, places};
 use crate::files::{Change, Kind};

@@ -4,12 +4,15 @@ mod hidden;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::candidate::LISTED_MAX;
+use super::hashing::HASHED_BYTES_MAX;
 use super::past::Past;
 use super::*;
 use crate::files::Kind;

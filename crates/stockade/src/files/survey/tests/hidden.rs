@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::super::{Before, Bounds, LISTED_BYTES_MAX, LISTED_MAX};
+use super::super::candidate::{LISTED_BYTES_MAX, LISTED_MAX};
+use super::super::{Before, Bounds};
 use super::{WIDE, kinds, project, tick, told, write};
 use crate::files::Kind;
 
