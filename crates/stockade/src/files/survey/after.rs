@@ -23,7 +23,7 @@ const NAMES_PER_LOOK: usize = 64;
 const RISKY_MAX: usize = 1000;
 /// How long the paths of all that is found may be together. What code may run from has half of it for
 /// itself.
-const FOUND_BYTES_MAX: usize = 8 << 20;
+pub(super) const FOUND_BYTES_MAX: usize = 8 << 20;
 
 /// A file that was changed.
 #[derive(Debug)]
@@ -339,7 +339,7 @@ impl<'w> Walk<'w> {
                 self.bytes_left = left;
                 self.found.push(found);
             }
-            Some(_) | None => self.unseen(Why::NewNames, folder),
+            Some(_) | None => self.unseen(Why::Bytes, folder),
         }
     }
 }

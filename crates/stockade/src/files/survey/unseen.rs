@@ -18,6 +18,8 @@ pub(super) enum Why {
     Bulk,
     /// There are too many new names.
     NewNames,
+    /// The paths of what was changed are too long together.
+    Bytes,
     /// The time was up.
     Time,
     /// It cannot be read.
@@ -60,6 +62,7 @@ impl Unseen {
                     format!("not looked into, beyond {most} names of what tools fill")
                 }
                 Why::NewNames => format!("not looked at, beyond {new_names} new names, in"),
+                Why::Bytes => "not told, the paths are too long together, in".to_owned(),
                 Why::Time => "not looked at, the time was up".to_owned(),
                 Why::Unread => "could not be read".to_owned(),
                 Why::Unhashed => "told without a hash, there is too much in them".to_owned(),

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use super::super::after::FOUND_BYTES_MAX;
 use super::super::candidate::{LISTED_BYTES_MAX, LISTED_MAX};
 use super::super::{Before, Bounds};
 use super::{WIDE, kinds, project, tick, told, write};
@@ -133,7 +134,25 @@ fn long_paths_are_listed_within_a_bound_of_bytes() {
     let bytes: usize = changes.files.iter().map(|change| change.path.len()).sum();
     assert!(bytes <= LISTED_BYTES_MAX && changes.files.len() > 100, "{bytes}");
     assert!(changes.files.iter().any(|change| change.path == "package.json"));
-    assert!(changes.unseen.iter().any(|line| line.starts_with("601 files were changed; ")));
+    assert_eq!(changes.unseen.len(), 1, "{:?}", changes.unseen);
+    assert!(changes.unseen[0].starts_with("601 files were changed; "), "{:?}", changes.unseen);
+}
+
+#[test]
+fn longer_paths_than_are_kept_are_told_by_their_folder_and_leave_room_for_what_runs() {
+    let project = project(&["x"]);
+    let deep = vec!["d".repeat(250); 12].join("/");
+    let files = FOUND_BYTES_MAX / 2 / deep.len() + 10;
+    let bounds = Bounds { new_names: 2 * files, ..WIDE };
+    let changes = told(&project, bounds, |root| {
+        (0..files).for_each(|number| write(root, &format!("{deep}/{number:04}")));
+        write(root, &format!("{deep}/last/package.json"));
+    });
+    let runs = format!("{deep}/last/package.json");
+    assert!(changes.files.iter().any(|change| change.path == runs), "{:?}", changes.unseen);
+    let reason = "not told, the paths are too long together, in: ddd";
+    let told = changes.unseen.iter().filter(|line| line.starts_with(reason));
+    assert_eq!((told.count(), changes.unseen.len()), (1, 2), "{:?}", changes.unseen);
 }
 
 #[test]
