@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bounds::Bounds;
+use crate::shell::{hidden, quoted};
 
 /// Folders that are named.
 const NAMED_MAX: usize = 5;
@@ -45,7 +46,7 @@ impl Unseen {
             named.more = named.more.saturating_add(1);
             return;
         }
-        let path = shortened(path());
+        let path = legible(&path());
         if !named.first.contains(&path) {
             named.first.push(path);
         }
@@ -78,13 +79,14 @@ impl Unseen {
     }
 }
 
-/// A path that is not too long to be read.
-fn shortened(mut path: String) -> String {
-    if path.len() > PATH_BYTES_MAX {
-        path.truncate(path.floor_char_boundary(PATH_BYTES_MAX));
-        path.push('…');
+/// A path for the eyes: not too long, nothing in it drives a terminal, and it ends where its quotes
+/// do, so that no name can pass for a part of the line.
+fn legible(path: &str) -> String {
+    let shown = hidden::shown(path).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
+    match shown.get(..shown.floor_char_boundary(PATH_BYTES_MAX)) {
+        Some(first) if first.len() < shown.len() => format!("{}…", quoted(first)),
+        Some(_) | None => quoted(&shown),
     }
-    path
 }
 
 #[cfg(test)]
@@ -104,5 +106,26 @@ mod tests {
             "could not be read: f0, f1, f2, f3, f4 and 3 more",
         ];
         assert_eq!(unseen.in_words(Bounds::NONE), expected);
+    }
+
+    #[test]
+    fn names_are_inert_and_end_where_their_quotes_do() {
+        for (name, shown) in [
+            ("größe/a-b_c.d", "größe/a-b_c.d"),
+            ("a, b and 3 more", "'a, b and 3 more'"),
+            ("it's", r"'it'\''s'"),
+            ("x\ncould not be read: .git", r"'x\u{a}could not be read: .git'"),
+            ("\u{1b}[2K\r\t\u{7f}\u{9b}31m", r"'\u{1b}[2K\u{d}\u{9}\u{7f}\u{9b}31m'"),
+            ("a\u{202e}b\u{200b}\u{2028}c", r"'a\u{202e}b\u{200b}\u{2028}c'"),
+        ] {
+            let mut unseen = Unseen::default();
+            unseen.add(Why::Unread, || name.to_owned());
+            unseen.add(Why::Unread, || "other".to_owned());
+            let expected = format!("could not be read: {shown}, other");
+            assert_eq!(unseen.in_words(Bounds::NONE), [expected]);
+        }
+        let long = legible(&"\u{1}".repeat(250));
+        assert!(long.starts_with(r"'\u{1}\u{1}") && long.ends_with("'…"), "{long}");
+        assert_eq!(long.len(), PATH_BYTES_MAX + "''…".len());
     }
 }

@@ -156,6 +156,18 @@ fn longer_paths_than_are_kept_are_told_by_their_folder_and_leave_room_for_what_r
 }
 
 #[test]
+fn a_folder_cannot_write_lines_of_its_own_into_what_is_told() {
+    let project = project(&["x"]);
+    let bounds = Bounds { new_names: 5, ..WIDE };
+    let changes = told(&project, bounds, |root| {
+        let folder = "new\n\u{1b}[2Kall was looked at, and 0 more";
+        (0..20).for_each(|number| write(root, &format!("{folder}/{number}")));
+    });
+    let name = r"'new\u{a}\u{1b}[2Kall was looked at, and 0 more'";
+    assert_eq!(changes.unseen, [format!("not looked at, beyond 5 new names, in: {name}")]);
+}
+
+#[test]
 fn places_tell_what_is_too_deep_too_many_or_closed() {
     let project = project(&["x"]);
     let tell = |change: &dyn Fn(&Path)| {
