@@ -9,13 +9,15 @@ use crate::journal::{EntryId, Repeated};
 impl Gate {
     /// The refusal, which says how often it was given of late if that is more than once.
     pub(super) fn again(&self, mut refusal: Refusal, entry: EntryId) -> Refusal {
-        let Some(Repeated { times, since }) = self.journal.repeated(entry) else { return refusal };
+        let Some(repeated) = self.journal.repeated(entry) else { return refusal };
+        let Repeated { times, may_be_more, since } = repeated;
+        let least = if may_be_more { "at least " } else { "" };
         let instead = match refusal.instead {
             Some(_) => "do what is said instead",
             None => "do without it",
         };
         refusal.reason = format!(
-            "{}; this is the {} time in {} that this is refused, and trying it again will not \
+            "{}; this is {least}the {} time in {} that this is refused, and trying it again will not \
              change that: {instead}, or ask the person",
             refusal.reason,
             ordinal(times),

@@ -3,8 +3,10 @@
 //!
 //! What is found makes a message clearer and decides nothing, so that the lines are not verified.
 
+use std::cell::LazyCell;
 use std::time::{Duration, SystemTime};
 
+use super::chain::Link;
 use super::record::{Decision, Event, Record, Verdict};
 use super::{EntryId, Journal};
 
@@ -18,6 +20,8 @@ pub const WINDOW: Duration = Duration::from_secs(600);
 pub struct Repeated {
     /// How often, this time included; two at least.
     pub times: u32,
+    /// There may be more of them, further back than was looked.
+    pub may_be_more: bool,
     /// How long ago the first of them was, as far as it was looked for.
     pub since: Duration,
 }
@@ -39,7 +43,8 @@ impl Journal {
         let same = text.lines().filter(|line| line.contains(&mark)).filter_map(record);
         let same: Vec<Record> = same.filter(|one| is_like(one, &own, verdict)).collect();
         let answers = text.lines().filter(|line| line.contains(r#""event":"answer""#));
-        let refused: Vec<u64> = answers.filter_map(record).filter_map(|one| no(&one)).collect();
+        let refused: LazyCell<Vec<u64>, _> =
+            LazyCell::new(|| answers.filter_map(record).filter_map(|one| no(&one)).collect());
         let is_refusal = |one: &&Record| match verdict_of(one).map(|verdict| verdict.decision) {
             Some(Decision::Deny) => true,
             Some(Decision::Ask) => refused.contains(&one.seq),
@@ -49,8 +54,17 @@ impl Journal {
         let first = times.iter().min()?;
         let since = own.time.duration_since(*first).unwrap_or_default();
         let times = u32::try_from(times.len()).unwrap_or(u32::MAX);
-        (times > 1).then_some(Repeated { times, since })
+        (times > 1).then(|| Repeated { times, may_be_more: !reaches_back(&text, &own), since })
     }
+}
+
+/// Whether nothing that counts is before this text: it has the journal's first entry, or one that is
+/// too long ago.
+fn reaches_back(text: &str, own: &Record) -> bool {
+    text.lines().find_map(record).is_some_and(|first| {
+        let is_old = own.time.duration_since(first.time).is_ok_and(|ago| ago > WINDOW);
+        is_old || first.seq == Link::START.seq.saturating_add(1)
+    })
 }
 
 fn record(line: &str) -> Option<Record> {

@@ -129,6 +129,37 @@ fn a_question_that_nobody_answers_is_recognised_and_one_that_was_allowed_is_not(
     assert_eq!(times(&run()), Some(3), "the one that was allowed is no refusal");
 }
 
+/// How often it is said that this was refused.
+fn said(report: &Report) -> String {
+    let reason = report.reason().unwrap();
+    let from = reason.find("; this is ").unwrap_or_else(|| panic!("{reason}"));
+    reason[from..].split(" time in ").next().unwrap().to_owned()
+}
+
+#[test]
+fn more_than_is_in_sight_is_said_to_be_at_least_so_often() {
+    let project = Project::new();
+    let stockade = project.stockade(unboxed());
+    let in_sight = || std::fs::metadata(project.journal()).unwrap().len() <= 64 * 1024;
+    let (mut runs, mut last) = (0, None);
+    while in_sight() {
+        runs += 1;
+        last = Some(stockade.run(rm()));
+        if in_sight() && runs > 1 {
+            let all = last.as_ref().unwrap();
+            assert!(times(all) == Some(runs) && !said(all).contains("at least"), "{all:?}");
+        }
+    }
+    let seen = times(last.as_ref().unwrap()).unwrap();
+    assert!(seen < runs && said(&last.unwrap()).starts_with("; this is at least the "), "{runs}");
+    let later = stockade.run(rm());
+    assert!(times(&later) <= Some(seen) && said(&later).contains("at least"), "{later:?}");
+    // What is out of sight is too long ago to count.
+    age(&project, WINDOW.saturating_add(Duration::from_secs(1)));
+    assert_eq!(times(&project.stockade(unboxed()).run(rm())), None);
+    assert_eq!(said(&project.stockade(unboxed()).run(rm())), "; this is the second");
+}
+
 #[test]
 fn a_long_journal_costs_no_more_than_its_end() {
     let project = Project::new();
