@@ -1,5 +1,8 @@
 //! A project and a home of somebody, and the binary under test there.
 
+#[path = "../../../stockade/tests/shared/skip.rs"]
+mod skip;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -7,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+
+pub(crate) use self::skip::skip;
 
 const NOBODY: u32 = 65_534;
 /// Where a box looks for programs too.
@@ -145,12 +150,4 @@ pub(crate) fn has(program: &str) -> bool {
         skip(program, &format!("there is no {program} here"));
     }
     found
-}
-
-/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
-#[expect(clippy::print_stderr, reason = "what was skipped is told")]
-pub(crate) fn skip(need: &str, why: &str) {
-    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
-    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
-    eprintln!("skipped: {why}");
 }

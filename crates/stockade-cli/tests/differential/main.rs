@@ -14,6 +14,8 @@ mod choices;
 mod compare;
 mod grammar;
 mod jail;
+#[path = "../../../stockade/tests/shared/skip.rs"]
+mod skip;
 mod trace;
 mod trial;
 
@@ -22,6 +24,7 @@ use std::process::Command;
 use crate::compare::Claim;
 use crate::grammar::{Grammar, Line};
 use crate::jail::{BATCH, Jail, Way};
+use crate::skip::skip;
 use crate::trial::{Tally, is_bash, try_all, try_batch};
 
 const LINES: usize = 3000;
@@ -114,11 +117,4 @@ fn can_be_traced() -> bool {
 #[expect(clippy::print_stderr, reason = "what was tried is told")]
 fn tell(text: &str) {
     eprintln!("{text}");
-}
-
-/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
-fn skip(need: &str, why: &str) {
-    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
-    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
-    tell(&format!("skipped: {why}"));
 }

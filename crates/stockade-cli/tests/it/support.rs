@@ -1,5 +1,10 @@
 //! A project, and the binary under test in it.
 
+#[path = "../../../stockade/tests/shared/eventually.rs"]
+mod eventually;
+#[path = "../../../stockade/tests/shared/skip.rs"]
+mod skip;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,9 +12,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+pub(crate) use self::eventually::eventually;
+pub(crate) use self::skip::skip;
 
 /// A folder with a project root, a home and a place for state; nothing of the machine's own.
 pub(crate) struct Project {
@@ -143,26 +150,4 @@ pub(crate) fn marked(marker: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let cmdlines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
     cmdlines.filter(|cmdline| is_marked(cmdline)).count()
-}
-
-/// Waits until something is so, and says whether it came to be.
-pub(crate) fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + patience;
-    loop {
-        if is_so() {
-            return true;
-        }
-        if Instant::now() > until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
-#[expect(clippy::print_stderr, reason = "what was skipped is told")]
-pub(crate) fn skip(need: &str, why: &str) {
-    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
-    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
-    eprintln!("skipped: {why}");
 }

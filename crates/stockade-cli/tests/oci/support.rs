@@ -1,5 +1,10 @@
 //! A project, an image made of a few programs of this machine, and eyes for what is left.
 
+#[path = "../../../stockade/tests/shared/eventually.rs"]
+mod eventually;
+#[path = "../../../stockade/tests/shared/skip.rs"]
+mod skip;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -7,9 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+
+pub(crate) use self::eventually::eventually;
+pub(crate) use self::skip::skip;
 
 /// What the image is called.
 pub(crate) const IMAGE: &str = "localhost/stockade-test";
@@ -301,26 +309,4 @@ pub(crate) fn processes_with(words: &[&str]) -> Vec<u32> {
 pub(crate) fn kill(pid: u32) {
     let line = "kill -9 $0 2>/dev/null || true";
     assert!(Command::new("sh").args(["-c", line, &pid.to_string()]).status().unwrap().success());
-}
-
-/// Waits until something is so, and says whether it came to be.
-pub(crate) fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + patience;
-    loop {
-        if is_so() {
-            return true;
-        }
-        if Instant::now() > until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
-#[expect(clippy::print_stderr, reason = "what was skipped is told")]
-pub(crate) fn skip(need: &str, why: &str) {
-    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
-    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
-    eprintln!("skipped: {why}");
 }

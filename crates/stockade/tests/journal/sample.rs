@@ -1,5 +1,8 @@
 //! Journals and events to try things on.
 
+#[path = "../shared/skip.rs"]
+mod skip;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +11,8 @@ use stockade::journal::chain::Fault;
 use stockade::journal::preview::digest;
 use stockade::journal::record::{Decision, Event, Outcome, Verdict};
 use stockade::journal::{Durability, Journal};
+
+pub(crate) use self::skip::skip;
 
 /// A folder with a path for a journal in it.
 pub(crate) struct Folder {
@@ -113,13 +118,6 @@ pub(crate) fn kind(fault: &Fault) -> &'static str {
         Fault::TooLong => "too long",
         _ => "another",
     }
-}
-
-/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
-pub(crate) fn skip(need: &str, why: &str) {
-    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
-    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
-    tell(&format!("skipped: {why}"));
 }
 
 /// Says on the terminal what a test measured.

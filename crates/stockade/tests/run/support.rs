@@ -1,14 +1,22 @@
 //! A project to run things in, and eyes for what is left of them.
 
+#[path = "../shared/eventually.rs"]
+mod eventually;
+#[path = "../shared/skip.rs"]
+mod skip;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
+
+pub(crate) use self::eventually::eventually;
+pub(crate) use self::skip::skip;
 
 /// A folder with a project root and a path for a journal beside it.
 pub(crate) struct Project {
@@ -142,20 +150,6 @@ pub(crate) fn marked(marker: &str) -> Vec<i32> {
     found
 }
 
-/// Waits until something is so, and says whether it came to be.
-pub(crate) fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + patience;
-    loop {
-        if is_so() {
-            return true;
-        }
-        if Instant::now() > until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// The names in a folder.
 pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
@@ -175,13 +169,6 @@ pub(crate) fn has(program: &str) -> bool {
         skip(program, &format!("there is no {program} here"));
     }
     there
-}
-
-/// Says that a test did not run, which is a failure where `STOCKADE_TEST_REQUIRES` names the need.
-pub(crate) fn skip(need: &str, why: &str) {
-    let required = std::env::var("STOCKADE_TEST_REQUIRES").unwrap_or_default();
-    assert!(!required.split(',').any(|name| name == need), "{need} is required: {why}");
-    tell(&format!("skipped: {why}"));
 }
 
 /// Says on the terminal what a test measured.
