@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::open::beneath;
@@ -75,29 +75,26 @@ impl Drop for Note {
     }
 }
 
-/// Removes the files whose writers were killed. Returns how many went.
-pub fn sweep(notes: BorrowedFd<'_>) -> std::io::Result<usize> {
-    let mut swept = 0_usize;
-    for entry in Dir::read_from(notes)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if !name.as_bytes().starts_with(NOTE.as_bytes()) {
-            continue;
-        }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(opened) = rustix::fs::openat(notes, name, flags, Mode::empty()) else { continue };
-        if rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
-        let mut text = Vec::new();
-        File::from(opened).take(NOTE_BYTES_MAX).read_to_end(&mut text)?;
-        // A note about a disk that is not there now is kept for a later start.
-        if let Ok(removed) = remove(&text) {
-            swept = swept.saturating_add(usize::from(removed));
-            rustix::fs::unlinkat(notes, name, AtFlags::empty())?;
-        }
+/// Whether this is the name of a note.
+pub fn is_note(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(NOTE.as_bytes())
+}
+
+/// Removes the file that a note is about, if its writer was killed; whether one went.
+pub fn sweep(notes: BorrowedFd<'_>, name: &OsStr) -> std::io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(opened) = rustix::fs::openat(notes, name, flags, Mode::empty()) else {
+        return Ok(false);
+    };
+    if rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
     }
-    Ok(swept)
+    let mut text = Vec::new();
+    File::from(opened).take(NOTE_BYTES_MAX).read_to_end(&mut text)?;
+    // A note about a disk that is not there now is kept for a later start.
+    let Ok(removed) = remove(&text) else { return Ok(false) };
+    rustix::fs::unlinkat(notes, name, AtFlags::empty())?;
+    Ok(removed)
 }
 
 /// Removes the file that a note is about, if it is there and has such a name.
@@ -133,7 +130,7 @@ fn remove(note: &[u8]) -> Result<bool, Errno> {
 mod tests {
     use std::os::fd::AsFd;
 
-    use super::{Note, sweep};
+    use super::{Note, is_note, sweep};
 
     #[test]
     fn a_file_whose_writer_was_killed_is_swept_and_no_other() {
@@ -151,7 +148,11 @@ mod tests {
         }
         let forged = [b"mine.tmp\0".as_slice(), project.path().as_os_str().as_encoded_bytes()];
         std::fs::write(notes.path().join("write-forged"), forged.concat()).unwrap();
-        assert_eq!(sweep(folder.as_fd()).unwrap(), 1);
+        let notes_there = std::fs::read_dir(notes.path()).unwrap();
+        let names: Vec<_> = notes_there.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(names.iter().all(|name| is_note(name)));
+        let is_swept = |name: &&std::ffi::OsString| sweep(folder.as_fd(), name).unwrap();
+        assert_eq!(names.iter().filter(is_swept).collect::<Vec<_>>(), [&of_dead]);
         let is_there = |name: &std::ffi::OsStr| project.path().join(name).exists();
         assert_eq!((is_there(&dead), is_there(&alive.temporary)), (false, true));
         assert!(is_there("mine.tmp".as_ref()));

@@ -92,21 +92,26 @@ fn claim(base: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
 /// Removes what runs of killed supervisors left behind. Returns how many folders and files went.
 pub fn sweep() -> std::io::Result<usize> {
     let (base, _) = open_base()?;
-    let mut swept = leftover::sweep(base.as_fd())?;
+    let mut swept = 0_usize;
     for entry in Dir::read_from(&base)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if !name.as_bytes().starts_with(b"run-") {
-            continue;
-        }
-        let Ok(folder) = open_closed(base.as_fd(), name) else { continue };
-        if rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
-            && remove(base.as_fd(), name).is_ok()
-        {
-            swept = swept.saturating_add(1);
-        }
+        let is_swept = if leftover::is_note(name) {
+            leftover::sweep(base.as_fd(), name)?
+        } else {
+            name.as_bytes().starts_with(b"run-") && is_removed(base.as_fd(), name)
+        };
+        swept = swept.saturating_add(usize::from(is_swept));
     }
     Ok(swept)
+}
+
+/// Removes the folder of a run, if its maker is gone.
+fn is_removed(base: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let is_free = |folder: OwnedFd| {
+        rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
+    };
+    open_closed(base, name).is_ok_and(is_free) && remove(base, name).is_ok()
 }
 
 /// The folder of this user that holds all scratch folders. Where someone else has taken its name

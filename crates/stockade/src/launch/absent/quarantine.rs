@@ -26,22 +26,33 @@ struct Left {
 
 /// Moves a name out of its folder; says where it is now.
 pub(super) fn move_away(folder: &OwnedFd, name: &OsStr) -> std::io::Result<PathBuf> {
-    let (base, base_path) = scratch::open_base()?;
-    let own = OsString::from(format!("quarantine-{}", CallId::new()));
-    rustix::fs::mkdirat(&base, &own, Mode::RWXU)?;
-    let place = scratch::open_folder(base.as_fd(), &own)?;
+    let (all, all_path) = open_all()?;
+    let own = OsString::from(CallId::new().to_string());
+    rustix::fs::mkdirat(&all, &own, Mode::RWXU)?;
+    let place = scratch::open_folder(all.as_fd(), &own)?;
     let moved = match rename(folder, name, &place) {
         // The project is on another file system.
         Err(Errno::XDEV) => carry(folder, name, &place),
         other => other.map_err(Into::into),
     };
     match moved {
-        Ok(()) => Ok(base_path.join(own).join(name)),
+        Ok(()) => Ok(all_path.join(own).join(name)),
         Err(error) => {
-            scratch::remove_any(base.as_fd(), &own)?;
+            scratch::remove_any(all.as_fd(), &own)?;
             put_aside(folder, name).map_err(|_errno| error)
         }
     }
+}
+
+/// The folder of all that was moved away: it is kept, so it is not among what every start goes through.
+fn open_all() -> std::io::Result<(OwnedFd, PathBuf)> {
+    const NAME: &str = "quarantine";
+    let (base, base_path) = scratch::open_base()?;
+    match rustix::fs::mkdirat(&base, NAME, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    Ok((scratch::open_folder(base.as_fd(), NAME.as_ref())?, base_path.join(NAME)))
 }
 
 /// Renames, though the box may have closed the folder, or what it made, to its owner.
