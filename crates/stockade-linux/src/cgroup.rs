@@ -97,6 +97,13 @@ impl Cgroup {
         Self::create_with(limits, Stroke::FirstProcess)
     }
 
+    /// Whether the machine has version 2 alone, where a process is cloned into its cgroup.
+    pub(crate) fn is_unified() -> bool {
+        const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
+        let found = rustix::fs::statfs("/sys/fs/cgroup");
+        found.is_ok_and(|found| found.f_type == CGROUP2_SUPER_MAGIC)
+    }
+
     fn create_with(limits: CgroupLimits, stroke: Stroke) -> Self {
         let mut cgroup = Self::default();
         let wanted = limits.wanted();
@@ -159,14 +166,14 @@ impl Cgroup {
     }
 
     fn limit(
-        &self,
+        &mut self,
         controller: Controller,
         limits: CgroupLimits,
         there: &Hierarchies,
         refused: &[(Place, Errno)],
     ) -> Result<CgroupVersion, Errno> {
         let place = there.place_of(controller.name()).ok_or(Errno::NODEV)?;
-        let folder = self.folders.iter().find(|folder| folder.is_in(&place));
+        let folder = self.folders.iter_mut().find(|folder| folder.is_in(&place));
         let why =
             refused.iter().find(|(one, _)| *one == place).map_or(Errno::NODEV, |(_, why)| *why);
         let folder = folder.ok_or(why)?;

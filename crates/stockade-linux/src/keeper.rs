@@ -19,6 +19,8 @@ mod child;
 #[cfg(any(test, clippy))]
 mod counter;
 #[cfg(any(test, clippy))]
+mod early;
+#[cfg(any(test, clippy))]
 mod first;
 #[cfg(any(test, clippy))]
 mod gate;

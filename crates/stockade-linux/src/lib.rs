@@ -112,6 +112,7 @@ mod keeper;
 mod landlock;
 mod mounts;
 mod probe;
+mod proc;
 mod ready;
 mod remains;
 mod request;
@@ -144,4 +145,4 @@ pub use seccomp::{Filter, Sockets, Tracing};
 #[cfg(feature = "sabotage")]
 pub use seccomp::{Lack, lack};
 pub use start::{Spec, StartError, Stdin, start, start_jailed, start_jailed_if};
-pub use yard::{MountWatch, Warmth, Yard};
+pub use yard::{Expectation, MountWatch, Warmth, Yard};

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -10,6 +10,7 @@ use rustix::process::Pid;
 use crate::attest::{self, Attested, Expected, Surroundings, Tested};
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
+use crate::identity::Identity;
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
 use crate::keeper::boxed::gate;
@@ -17,6 +18,7 @@ use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, Request, form, kind, slot};
 use crate::keeper::{self, Keeper};
+use crate::proc;
 use crate::remains::{First, Remains};
 use crate::request;
 use crate::running::Running;
@@ -221,11 +223,34 @@ pub(crate) struct Booting {
 impl Booting {
     /// Starts a keeper for a box.
     pub(crate) fn begin() -> Result<Self, StartError> {
+        Self::with(&Request::empty(), None)
+    }
+
+    /// Starts a keeper that makes the namespaces of its box at once, in this cgroup, and waits for that.
+    pub(crate) fn begin_early(
+        namespaces: u64,
+        identity: Identity,
+        cgroup: Option<&Cgroup>,
+    ) -> Result<Self, StartError> {
+        let Identity { outer_uid, outer_gid, inner_uid, inner_gid } = identity;
+        let ids = Request { outer_uid, outer_gid, inner_uid, inner_gid, ..Request::empty() };
+        let booting = Self::with(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))?;
+        match booting.control.hear(Patience::Endless).at(Step::HearKeeper)? {
+            Heard::Message(Report { kind: kind::EARLY, .. }, _) => Ok(booting),
+            Heard::Message(..) | Heard::Nothing | Heard::Closed => {
+                Err(StartError { step: Step::HearKeeper, errno: Errno::PROTO })
+            }
+        }
+    }
+
+    fn with(request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {
         let (control, far) = Line::pair().at(Step::OpenControl)?;
         let keeper = keeper::spawn(far.as_fd())?;
         let supervisor = supervisor()?;
-        let request = Request { form: form::BOXED, descriptors: 1, ..Request::empty() };
-        control.send(&request, &[supervisor.as_fd()]).at(Step::SendRequest)?;
+        let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
+        let descriptors = if given.len() == 1 { 1 } else { 2 };
+        let request = Request { form: form::BOXED, descriptors, ..*request };
+        control.send(&request, &given).at(Step::SendRequest)?;
         Ok(Self { control, keeper })
     }
 
@@ -293,7 +318,7 @@ pub(crate) fn failed(step: u32, errno: i32) -> StartError {
 
 /// The process behind a pidfd, as this process would call it.
 fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
-    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let text = proc::read(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
     let number = text.lines().find_map(|line| line.strip_prefix("Pid:"));
     let number = number.and_then(|number| number.trim().parse().ok()).filter(|number| *number > 0);
     number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use self::ahead::Ahead;
+pub use self::ahead::Expectation;
 pub(crate) use self::crew::Duty;
 use self::crew::{Crew, Work};
 pub use self::mounts::MountWatch;
@@ -91,13 +92,13 @@ impl Yard {
         other
     }
 
-    /// Says that a box with these limits will be asked for soon: what it needs whatever is in it is
-    /// made meanwhile, in a thread.
-    pub fn expect(&self, limits: CgroupLimits) {
+    /// Says that such a box will be asked for soon: what it needs whatever is in it is made meanwhile,
+    /// in a thread.
+    pub fn expect(&self, expected: Expectation) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if ahead.is_none() {
             // Without a thread it is made when it is needed.
-            *ahead = Ahead::begin(limits);
+            *ahead = Ahead::begin(expected);
         }
     }
 
@@ -138,7 +139,7 @@ impl Yard {
         let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
         let (keeper, cgroup) = match expected {
-            Some(ahead) => ahead.finish(limits)?,
+            Some(ahead) => ahead.finish(jail, limits)?,
             None => ahead::make_now(limits)?,
         };
         Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))

@@ -38,7 +38,7 @@ impl Stockade {
     pub fn open(root: &Path, policy: Policy, journal: &Path) -> Result<Self, OpenError> {
         let reserve = Reserve::new(Warmth::Warm { spares: SPARES }, policy.code_warm);
         if policy.tier == Tier::Jail {
-            reserve.expect_box(&policy.limits);
+            reserve.expect_box(&policy.limits, policy.network);
         }
         let root = Root::open(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;

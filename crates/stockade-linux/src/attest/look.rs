@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags, open, readlinkat};
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -10,6 +9,7 @@ use rustix::process::Pid;
 use super::expect::Expected;
 use super::{Attested, SeenMount, Tested};
 use crate::keeper::mechanism::Mechanism;
+use crate::proc::read;
 
 /// What is around a program from the moment that its process is there.
 #[derive(Debug)]
@@ -221,20 +221,5 @@ impl Status {
             no_new_privileges: field("NoNewPrivs")? == "1",
             filters: if filtered { filters } else { 0 },
         })
-    }
-}
-
-/// Reads a small file of `/proc` in as few calls as it takes.
-fn read(path: &str) -> rustix::io::Result<String> {
-    const ROOM: usize = 16 << 10;
-    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut bytes = Vec::new();
-    loop {
-        bytes.reserve(ROOM);
-        match rustix::io::read(&file, spare_capacity(&mut bytes)) {
-            Ok(0) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! Where on this machine a controller can be used: the hierarchy, and a folder to make ours in.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
+
+use crate::proc;
 
 /// The version of a hierarchy of cgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +33,9 @@ pub(super) struct Hierarchies {
 impl Hierarchies {
     /// Reads both lists.
     pub(super) fn read() -> Result<Self, Errno> {
-        let read = |path: &str| fs::read_to_string(path).map_err(|error| errno(&error));
         Ok(Self {
-            mountinfo: read("/proc/self/mountinfo")?,
-            membership: read("/proc/self/cgroup")?,
+            mountinfo: proc::read("/proc/self/mountinfo")?,
+            membership: proc::read("/proc/self/cgroup")?,
         })
     }
 

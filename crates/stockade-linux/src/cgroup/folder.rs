@@ -27,6 +27,8 @@ pub(super) struct Folder {
     controllers: Vec<Controller>,
     /// Why it lacks controllers, if it does.
     lacks: Option<Errno>,
+    /// How many tasks may be in it.
+    tasks_max: Option<u64>,
 }
 
 impl Folder {
@@ -84,8 +86,9 @@ impl Folder {
         match open() {
             Ok((handle, entrance)) => {
                 let (version, parents) = (place.version, place.parents.clone());
-                let (controllers, lacks) = (controllers.to_vec(), None);
-                Ok(Self { version, handle, entrance, parents, path, controllers, lacks })
+                let controllers = controllers.to_vec();
+                let (lacks, tasks_max) = (None, None);
+                Ok(Self { version, handle, entrance, parents, path, controllers, lacks, tasks_max })
             }
             Err(errno) => {
                 remove(&path);
@@ -110,7 +113,11 @@ impl Folder {
     }
 
     /// Sets one limit.
-    pub(super) fn limit(&self, controller: Controller, limits: CgroupLimits) -> Result<(), Errno> {
+    pub(super) fn limit(
+        &mut self,
+        controller: Controller,
+        limits: CgroupLimits,
+    ) -> Result<(), Errno> {
         const PERIOD_MICROS: u64 = 100_000;
         let limited = match controller {
             Controller::Memory => {
@@ -120,6 +127,7 @@ impl Folder {
             Controller::Tasks => {
                 // The first process of the box counts too.
                 let tasks = u64::from(limits.tasks_max.unwrap_or(u32::MAX)).saturating_add(1);
+                self.tasks_max = Some(tasks);
                 self.write("pids.max", &tasks.to_string())
             }
             Controller::Cpu => {
@@ -159,7 +167,10 @@ impl Folder {
         let mut usage = CgroupUsage { cpu: self.cpu(), ..CgroupUsage::default() };
         if self.controls(Controller::Tasks) {
             usage.tasks_peak = self.number("pids.peak");
-            usage.forks_refused = self.entry("pids.events", "max");
+            // None was refused as long as there was room for one more.
+            let had_room =
+                usage.tasks_peak.zip(self.tasks_max).is_some_and(|(peak, most)| peak < most);
+            usage.forks_refused = if had_room { Some(0) } else { self.entry("pids.events", "max") };
         }
         match self.version {
             _ if !self.controls(Controller::Memory) => {}
@@ -169,9 +180,13 @@ impl Folder {
                 usage.oom_kills = self.entry("memory.events", "oom_kill");
             }
             Version::One => {
-                usage.memory_peak_bytes = self.number("memory.max_usage_in_bytes");
-                usage.memory_used_up = self.used_up_memory();
+                let peak = self.number("memory.max_usage_in_bytes");
+                usage.memory_peak_bytes = peak;
                 usage.oom_kills = self.entry("memory.oom_control", "oom_kill");
+                // Nothing was killed as long as there was room.
+                let used_up =
+                    |kills| if kills > 0 { self.used_up_memory(peak) } else { Some(false) };
+                usage.memory_used_up = usage.oom_kills.and_then(used_up);
             }
         }
         usage
@@ -184,11 +199,11 @@ impl Folder {
 
     /// Version 1 does not count this reliably (`memory.failcnt` stays 0 on Linux 6.18), so that the
     /// most that was used has to tell: a large page may not have found room below the limit.
-    fn used_up_memory(&self) -> Option<bool> {
+    fn used_up_memory(&self, peak: Option<u64>) -> Option<bool> {
         const LARGE_PAGE_BYTES: u64 = 2 << 20;
         let limit = self.number("memory.limit_in_bytes")?;
         let slack = LARGE_PAGE_BYTES.min(limit / 16);
-        Some(self.number("memory.max_usage_in_bytes")? >= limit.saturating_sub(slack))
+        Some(peak? >= limit.saturating_sub(slack))
     }
 
     /// Processor time, if this folder counts it: each of version 2 does.

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use super::kill::kill_all;
+use crate::proc;
 
 const OF_BOXES: &str = "stockade-";
 const OF_HOSTS: &str = "stockade_host-";
@@ -54,8 +55,15 @@ struct Owner {
 
 impl Owner {
     fn this() -> Self {
+        static KNOWN: OnceLock<Owner> = OnceLock::new();
         let pid = std::process::id();
-        Self { pid, started: start_of(pid).unwrap_or(0), namespace: namespace().unwrap_or(0) }
+        let look = || Self {
+            pid,
+            started: start_of(pid).unwrap_or(0),
+            namespace: namespace().unwrap_or(0),
+        };
+        // A process that was forked off this one is another.
+        Some(*KNOWN.get_or_init(look)).filter(|known| known.pid == pid).unwrap_or_else(look)
     }
 
     fn text(self) -> String {
@@ -84,7 +92,7 @@ fn read(name: &str) -> Option<(&'static str, Owner)> {
 /// When a process started, in ticks since the machine did: the 22nd field of its `stat`.
 fn start_of(pid: u32) -> Option<u64> {
     const START_AFTER_NAME: usize = 20;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = proc::read(&format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split(' ').nth(START_AFTER_NAME)?.parse().ok()
 }

@@ -298,11 +298,16 @@ fn options(jail: &Jail) -> u32 {
 }
 
 fn namespaces(jail: &Jail) -> u64 {
-    if jail.form != Form::Namespaces {
-        return 0;
+    match jail.form {
+        Form::Namespaces => namespaces_with(jail.network),
+        Form::LocksOnly | Form::Unlocked => 0,
     }
+}
+
+/// The namespaces of every box with this network.
+pub(crate) fn namespaces_with(network: Network) -> u64 {
     let own = new::USER | new::MOUNT | new::PID | new::IPC | new::UTS | new::CGROUP;
-    match jail.network {
+    match network {
         Network::Host => own,
         Network::None | Network::Loopback => own | new::NET,
     }

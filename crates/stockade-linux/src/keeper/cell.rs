@@ -21,6 +21,8 @@ use super::wire::Plain;
 pub(crate) struct Cell {
     /// The plan's fixed part.
     pub(crate) plan: Plan,
+    /// Whether the first process has its ids already.
+    pub(crate) is_mapped: bool,
     /// Where the program's process sends its listener to the broker; negative without one.
     pub(crate) desk: Fd,
     data: &'static [u8],
@@ -50,6 +52,11 @@ impl Cell {
         Self::lay_out(plan, &fds).at(Step::ReadRequest).map(Some)
     }
 
+    /// Sends the plan on to another process.
+    pub(crate) fn send(&self, socket: Fd) -> sys::Result<()> {
+        sys::send_with(socket, &self.plan, &self.fds, self.plan.descriptors as usize)
+    }
+
     fn lay_out(plan: Plan, fds: &[Fd; DESCRIPTORS_MAX]) -> sys::Result<Self> {
         let len = plan.len as usize;
         if len == 0 {
@@ -62,7 +69,7 @@ impl Cell {
         if data.last() != Some(&0) {
             return Err(Errno::BADMSG);
         }
-        Ok(Self { plan, desk: -1, data, fds: *fds, aside: [-1; ASIDE_MAX] })
+        Ok(Self { plan, is_mapped: false, desk: -1, data, fds: *fds, aside: [-1; ASIDE_MAX] })
     }
 
     /// The descriptor with this number in the message.

@@ -58,6 +58,14 @@ pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
     tell(line, failed)
 }
 
+/// Tells through the line what went wrong before there was anything.
+pub(crate) fn fail_in_child(cell: &Cell, failed: Failed) -> ! {
+    match cell.line() {
+        Ok(line) => tell(line, failed),
+        Err(_) => sys::exit(126),
+    }
+}
+
 fn make_box(cell: &mut Cell) -> Result<(), Failed> {
     // A template ignores the end of its copies; a copy has children of its own.
     sys::heed_children().at(Step::ClearSignals)?;

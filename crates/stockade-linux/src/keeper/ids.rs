@@ -23,18 +23,39 @@ pub(crate) fn change_user(cell: &Cell) -> Result<(), Failed> {
 
 /// Maps the one id that this process has to the one in the box.
 pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
-    if cell.plan.namespaces & new::USER == 0 {
+    if cell.plan.namespaces & new::USER == 0 || cell.is_mapped {
         return Ok(());
     }
-    // The files below belong to root while a process is not dumpable. Nothing of the box runs yet.
-    sys::prctl(pr::SET_DUMPABLE, 1)?;
-    // Without this an ordinary user could drop a group that denies something, user_namespaces(7).
-    // A copy has it from its template.
-    if !cell.has(option::COPY) {
-        spaces::write_file(c"/proc/self/setgroups", b"deny")?;
+    let text = |offset| cell.text(offset).to_bytes();
+    let (uid_map, gid_map) = (text(cell.plan.uid_map), text(cell.plan.gid_map));
+    // A copy has the refusal of groups from its template.
+    if cell.has(option::COPY) {
+        as_owner_of_its_files(|| write_maps(uid_map, gid_map))
+    } else {
+        map_own_in_child(uid_map, gid_map)
     }
-    spaces::write_file(c"/proc/self/gid_map", cell.text(cell.plan.gid_map).to_bytes())?;
-    spaces::write_file(c"/proc/self/uid_map", cell.text(cell.plan.uid_map).to_bytes())?;
+}
+
+/// Maps the one id that this process has, where no other namespace is between it and the host's.
+pub(crate) fn map_own_in_child(uid_map: &[u8], gid_map: &[u8]) -> sys::Result<()> {
+    as_owner_of_its_files(|| {
+        // Without this an ordinary user could drop a group that denies something,
+        // user_namespaces(7).
+        spaces::write_file(c"/proc/self/setgroups", b"deny")?;
+        write_maps(uid_map, gid_map)
+    })
+}
+
+fn write_maps(uid_map: &[u8], gid_map: &[u8]) -> sys::Result<()> {
+    spaces::write_file(c"/proc/self/gid_map", gid_map)?;
+    spaces::write_file(c"/proc/self/uid_map", uid_map)
+}
+
+/// The files of a process in `/proc` belong to root while it is not dumpable. Nothing of the box runs
+/// yet.
+fn as_owner_of_its_files(write: impl FnOnce() -> sys::Result<()>) -> sys::Result<()> {
+    sys::prctl(pr::SET_DUMPABLE, 1)?;
+    write()?;
     sys::prctl(pr::SET_DUMPABLE, 0)
 }
 

@@ -32,7 +32,6 @@ pub(crate) struct Job {
 
 /// What the host asks of a keeper.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::large_enum_variant, reason = "there is one, on the stack of a tiny program")]
 pub(crate) enum Asked {
     /// Nothing: it is gone.
     Nothing,
@@ -40,8 +39,12 @@ pub(crate) enum Asked {
     Program(Job),
     /// To make a box, for the plan that follows, and to hold it as long as the supervisor lives.
     Box {
+        /// What is known of it before the plan.
+        request: Request,
         /// The supervisor's pidfd.
         supervisor: Fd,
+        /// Its cgroup of version 2.
+        unified: Option<Fd>,
     },
 }
 
@@ -51,9 +54,12 @@ impl Asked {
         let Some((request, fds)) = receive(control)? else { return Ok(Self::Nothing) };
         let count = request.descriptors as usize;
         match (request.form, fds) {
-            (form::BOXED, [supervisor, ..]) if count == 1 => Ok(Self::Box { supervisor }),
+            (form::BOXED, [supervisor, unified, ..]) if (1..=2).contains(&count) => {
+                let unified = (count == 2).then_some(unified);
+                Ok(Self::Box { request, supervisor, unified })
+            }
             (form::PLAIN | form::LOCKED, _) if (slot::SCOPE..=slot::COUNT).contains(&count) => {
-                lay_out(request, fds).at(Step::ReadRequest).map(Self::Program)
+                lay_out(&request, fds).at(Step::ReadRequest).map(Self::Program)
             }
             _ => Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG }),
         }
@@ -89,7 +95,7 @@ impl Job {
         if request.descriptors as usize != expected {
             return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
         }
-        lay_out(request, fds).at(Step::ReadRequest)
+        lay_out(&request, fds).at(Step::ReadRequest)
     }
 
     /// The string at an offset of the memory file; the empty one where the offset is wrong.
@@ -125,7 +131,7 @@ pub(crate) fn forget_strings() {
 }
 
 /// Maps the strings and turns the offsets in both tables into pointers, in place.
-fn lay_out(request: Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
+fn lay_out(request: &Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
     let len = request.strings_len as usize;
     let (argc, envc) = (request.argc as usize, request.envc as usize);
     // Counts are 32 bits, so neither sum nor product can overflow 64.
@@ -161,7 +167,7 @@ fn lay_out(request: Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
     let strings = unsafe { core::slice::from_raw_parts(base, len) };
     let script = (request.script != 0).then(|| base.wrapping_add(request.script as usize));
     Ok(Job {
-        request,
+        request: *request,
         argv: pointers,
         envp: pointers.wrapping_add(argc.wrapping_add(1)),
         script: script.map(<*mut u8>::cast_const),

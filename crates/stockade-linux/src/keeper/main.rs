@@ -15,6 +15,7 @@ mod cell;
 mod cgroups;
 mod child;
 mod counter;
+mod early;
 mod first;
 mod gate;
 mod ids;

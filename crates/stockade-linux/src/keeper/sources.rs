@@ -75,9 +75,8 @@ fn owners_namespace(cell: &Cell, one: &Op) -> sys::Result<Fd> {
             sys::close(wait);
             let namespace = map_and_open(cell, one, holder);
             sys::close(hold);
+            // It is reaped with the first process, or before.
             let _gone = sys::kill(holder, sig::KILL);
-            // No other child exists yet.
-            while matches!(sys::reap_next(), Err(Errno::INTR)) {}
             namespace
         }
     }

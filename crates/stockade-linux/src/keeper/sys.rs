@@ -113,6 +113,7 @@ pub(crate) mod nr {
     pub(crate) const FCHDIR: usize = 81;
     pub(crate) const UMASK: usize = 95;
     pub(crate) const GETRUSAGE: usize = 98;
+    pub(crate) const GETEUID: usize = 107;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SETSID: usize = 112;
     pub(crate) const SETGROUPS: usize = 116;
@@ -219,6 +220,7 @@ pub(crate) mod nr {
     pub(crate) const PRCTL: usize = 167;
     pub(crate) const GETPID: usize = 172;
     pub(crate) const GETPPID: usize = 173;
+    pub(crate) const GETEUID: usize = 175;
     pub(crate) const SOCKET: usize = 198;
     pub(crate) const SOCKETPAIR: usize = 199;
     pub(crate) const BIND: usize = 200;
@@ -951,9 +953,6 @@ struct Rights<const N: usize> {
 }
 
 const RIGHTS_HEADER: usize = 16;
-const RIGHTS_OF_ONE: usize = RIGHTS_HEADER + size_of::<Fd>();
-// Control messages are padded to whole words.
-const RIGHTS_OF_ONE_PADDED: usize = RIGHTS_HEADER + size_of::<usize>();
 const SOL_SOCKET: i32 = 1;
 const SCM_RIGHTS: i32 = 1;
 
@@ -992,26 +991,36 @@ pub(crate) fn receive<T: Plain, const N: usize>(
 
 /// Sends a message, with a descriptor if one is given.
 pub(crate) fn send<T: Plain>(socket: Fd, from: &T, fd: Option<Fd>) -> Result<()> {
+    send_with(socket, from, &[fd.unwrap_or(-1), 0], usize::from(fd.is_some()))
+}
+
+/// Sends a message with the first few of these descriptors, of which there is an even number.
+pub(crate) fn send_with<T: Plain, const N: usize>(
+    socket: Fd,
+    from: &T,
+    fds: &[Fd; N],
+    count: usize,
+) -> Result<()> {
     const MSG_NOSIGNAL: usize = 0x4000;
+    const { assert!(N.is_multiple_of(2)) }
+    let count = count.min(N);
     let bytes = from.bytes();
     let part = [bytes.as_ptr().expose_provenance(), bytes.len()];
-    let rights = Rights {
-        len: RIGHTS_OF_ONE,
-        level: SOL_SOCKET,
-        kind: SCM_RIGHTS,
-        fds: [fd.unwrap_or(-1), 0],
-    };
+    let len = RIGHTS_HEADER.wrapping_add(count.wrapping_mul(size_of::<Fd>()));
+    let rights = Rights { len, level: SOL_SOCKET, kind: SCM_RIGHTS, fds: *fds };
+    let is_with = count != 0;
     let message = Message {
         name: 0,
         name_len: 0,
         parts: part.as_ptr().expose_provenance(),
         part_count: 1,
-        control: if fd.is_some() { ptr::from_ref(&rights).expose_provenance() } else { 0 },
-        control_len: if fd.is_some() { RIGHTS_OF_ONE_PADDED } else { 0 },
+        control: if is_with { ptr::from_ref(&rights).expose_provenance() } else { 0 },
+        // Control messages are padded to whole words.
+        control_len: if is_with { len.next_multiple_of(size_of::<usize>()) } else { 0 },
         flags: 0,
     };
     let header = ptr::from_ref(&message).expose_provenance();
-    // SAFETY: the header describes one part, all of `from`, and 24 bytes of control, the first of
-    // `rights`; the kernel only reads them, and both outlive the call.
+    // SAFETY: the header describes one part, all of `from`, and control of no more than `rights`,
+    // whose descriptors are an even number; the kernel only reads them, and both outlive the call.
     unsafe { call(nr::SENDMSG, [socket as usize, header, MSG_NOSIGNAL, 0, 0, 0]) }.map(drop)
 }

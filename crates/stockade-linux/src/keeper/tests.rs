@@ -29,6 +29,7 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::FCHDIR, libc::SYS_fchdir),
         (nr::UMASK, libc::SYS_umask),
         (nr::GETRUSAGE, libc::SYS_getrusage),
+        (nr::GETEUID, libc::SYS_geteuid),
         (nr::GETPPID, libc::SYS_getppid),
         (nr::SETSID, libc::SYS_setsid),
         (nr::GETPGID, libc::SYS_getpgid),

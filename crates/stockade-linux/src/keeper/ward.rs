@@ -3,23 +3,43 @@
 //! All that happens in the box is told by the first process itself.
 
 use super::cell::Cell;
+use super::early::Early;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
 use super::watch::{At, CONTROL, Failed, tell};
 use super::{first, ids, sources};
 
-/// Makes the box for the plan that comes next, and holds it until it or the host is gone.
-pub(crate) fn keep_box(supervisor: Fd) -> Result<(), Failed> {
-    let Some(mut cell) = Cell::receive(CONTROL)? else { return Ok(()) };
+/// Makes the box for the plan that comes next, and holds it until it or the host is gone. Its first
+/// process may be there before the plan.
+pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Failed> {
+    let Some(mut cell) = Cell::receive(CONTROL)? else {
+        if let Some(early) = early {
+            early.end();
+        }
+        return Ok(());
+    };
     let line = cell.line().at(Step::ReadRequest)?;
     let children = sys::child_signals().at(Step::BecomeKeeper);
-    match children.and_then(|children| Ok((children, clone_first(&mut cell)?))) {
+    let first = children.and_then(|children| Ok((children, first_for(&mut cell, early)?)));
+    match first {
         Ok((children, first)) => {
             cell.forget();
             hold(first, supervisor, children)
         }
         // Who hears of the box hears of this.
         Err(failed) => tell(line, failed),
+    }
+}
+
+/// The first process of a box: the one that is there, if it suits.
+fn first_for(cell: &mut Cell, early: Option<Early>) -> Result<Pid, Failed> {
+    match early {
+        Some(early) if early.suits(cell) => early.hand_over(cell),
+        Some(early) => {
+            early.end();
+            clone_first(cell)
+        }
+        None => clone_first(cell),
     }
 }
 
@@ -43,8 +63,7 @@ fn hold(first: Pid, supervisor: Fd, children: Fd) -> Result<(), Failed> {
         let _retried = sys::poll(&mut fds, None);
         let [control, gone, ended] = fds.map(|fd| fd.revents != 0);
         if control || gone {
-            let _dead = sys::kill(first, sig::KILL);
-            while is_other(sys::reap_next(), first) {}
+            kill(first);
             return Ok(());
         }
         if ended && has_ended(first, children) {
@@ -65,6 +84,12 @@ fn has_ended(first: Pid, children: Fd) -> bool {
             Err(errno) => return errno != Errno::INTR,
         }
     }
+}
+
+/// Kills the first process, and with it all that is in its box.
+pub(crate) fn kill(first: Pid) {
+    let _dead = sys::kill(first, sig::KILL);
+    while is_other(sys::reap_next(), first) {}
 }
 
 /// Whether something else was reaped, so that it must be tried again.

@@ -2,6 +2,7 @@
 
 use super::cell::Cell;
 use super::counter::Counter;
+use super::early::Early;
 use super::job::{Asked, Job};
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
@@ -42,7 +43,17 @@ pub(crate) fn keep() -> ! {
         become_keeper().and_then(|()| Asked::receive(CONTROL)).and_then(|asked| match asked {
             Asked::Nothing => Ok(None),
             Asked::Program(job) => keep_program(&job),
-            Asked::Box { supervisor } => ward::keep_box(supervisor).map(|()| None),
+            Asked::Box { request, supervisor, unified } => {
+                let early = Early::begin(&request, unified);
+                if let Some(unified) = unified {
+                    sys::close(unified);
+                }
+                if request.namespaces != 0 {
+                    let early = Report { kind: kind::EARLY, ..Report::default() };
+                    sys::send(CONTROL, &early, None).at(Step::Announce)?;
+                }
+                ward::keep_box(supervisor, early).map(|()| None)
+            }
         });
     let report = match kept {
         Ok(None) => sys::exit(0),

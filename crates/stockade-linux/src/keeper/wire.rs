@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -69,7 +69,8 @@ pub(crate) struct Request {
     /// Always [`VERSION`].
     pub(crate) version: u32,
     /// How many descriptors come with it: [`slot::COUNT`], one less without a scope,
-    /// [`slot::FOR_BOX`] for a waiting box; the supervisor alone to make one.
+    /// [`slot::FOR_BOX`] for a waiting box; to make one the supervisor, and perhaps a cgroup of
+    /// version 2 for a first process that is made at once.
     pub(crate) descriptors: u32,
     /// How many arguments the first table has.
     pub(crate) argc: u32,
@@ -89,6 +90,17 @@ pub(crate) struct Request {
     pub(crate) program: u64,
     /// For a waiting box, where the working directory's path in it starts.
     pub(crate) cwd: u64,
+    /// For a box, the namespaces of a first process that is made at once; zero if it is to wait for
+    /// the plan.
+    pub(crate) namespaces: u64,
+    /// The user outside of such a box.
+    pub(crate) outer_uid: u32,
+    /// The group outside of it.
+    pub(crate) outer_gid: u32,
+    /// The user that it shows.
+    pub(crate) inner_uid: u32,
+    /// The group that it shows.
+    pub(crate) inner_gid: u32,
     /// Resource limits.
     pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
 }
@@ -108,6 +120,11 @@ impl Request {
             form: form::PLAIN,
             program: 0,
             cwd: 0,
+            namespaces: 0,
+            outer_uid: 0,
+            outer_gid: 0,
+            inner_uid: 0,
+            inner_gid: 0,
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
     }
@@ -123,6 +140,8 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u32 = 3;
     /// The tree is gone.
     pub(crate) const ENDED: u32 = 4;
+    /// A first process that was to be made at once is made, or could not be.
+    pub(crate) const EARLY: u32 = 5;
 }
 
 /// Why the tree was killed.
@@ -196,7 +215,7 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: six u32, five u64 and an array of u64 triples: the assertion below shows no padding.
+// SAFETY: ten u32, six u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
@@ -207,6 +226,6 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 64 + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 88 + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

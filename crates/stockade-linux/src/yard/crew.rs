@@ -1,8 +1,10 @@
 //! The thread that makes boxes in advance and sees to what runs leave behind, so that nobody waits.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::{Kept, Stock};
 use crate::jail::Jail;
@@ -12,8 +14,16 @@ use crate::remains::Remains;
 #[derive(Debug, Clone)]
 pub(super) struct Crew {
     work: Sender<Work>,
+    /// How many runs left something that the thread has not removed yet.
+    owed: Arc<AtomicUsize>,
     thread: Arc<std::sync::Mutex<Option<JoinHandle<()>>>>,
 }
+
+/// How many runs may leave something for the thread at once.
+const OWED_MAX: usize = 4;
+
+/// How long a template can wait for the end of the first program.
+const CALM: Duration = Duration::from_millis(20);
 
 /// What the thread does.
 #[derive(Debug)]
@@ -34,9 +44,11 @@ impl Crew {
     /// Starts the thread; none if there can be none, and then nothing is made in advance.
     pub(super) fn hire(stock: Arc<Stock>) -> Option<Self> {
         let (work, orders) = channel();
+        let owed = Arc::new(AtomicUsize::new(0));
         let thread = thread::Builder::new().name("stockade-yard".to_owned());
-        let thread = thread.spawn(move || serve(&stock, &orders)).ok()?;
-        Some(Self { work, thread: Arc::new(std::sync::Mutex::new(Some(thread))) })
+        let paid = Arc::clone(&owed);
+        let thread = thread.spawn(move || serve(&stock, &orders, &paid)).ok()?;
+        Some(Self { work, owed, thread: Arc::new(std::sync::Mutex::new(Some(thread))) })
     }
 
     /// Gives the thread work. If it has stopped, the work is dropped here and now.
@@ -64,8 +76,14 @@ impl Crew {
 pub(crate) struct Duty(Crew);
 
 impl Duty {
-    /// Lets the thread wait for what a run leaves behind.
+    /// Lets the thread wait for what a run leaves behind. If it cannot keep up, who ran it waits: each
+    /// holds descriptors, and somebody who runs without a pause would have all of them soon.
     pub(crate) fn see_to(&self, remains: Remains) {
+        if self.0.owed.load(Ordering::Relaxed) >= OWED_MAX {
+            drop(remains);
+            return;
+        }
+        self.0.owed.fetch_add(1, Ordering::Relaxed);
         self.0.put(Work::Remove(remains));
     }
 }
@@ -76,15 +94,25 @@ impl Drop for Duty {
     }
 }
 
-fn serve(stock: &Stock, orders: &Receiver<Work>) {
-    while let Ok(work) = orders.recv() {
+fn serve(stock: &Stock, orders: &Receiver<Work>, owed: &AtomicUsize) {
+    let mut next = None;
+    while let Some(work) = next.take().or_else(|| orders.recv().ok()) {
         match work {
             Work::Prepare(jail) => {
+                // The first program has begun at this moment, and would have to share the machine.
+                next = match orders.recv_timeout(CALM) {
+                    Ok(Work::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                    Ok(work) => Some(work),
+                    Err(RecvTimeoutError::Timeout) => None,
+                };
                 stock.prepare(&jail);
                 stock.refill();
             }
             Work::Refill => stock.refill(),
-            Work::Remove(remains) => drop(remains),
+            Work::Remove(remains) => {
+                drop(remains);
+                owed.fetch_sub(1, Ordering::Relaxed);
+            }
             Work::Forget(old) => drop(old),
             Work::Stop => return,
         }

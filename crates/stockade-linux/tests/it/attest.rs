@@ -178,8 +178,8 @@ const STEPS: [Step; 32] = [
     Step::FilterCalls,
 ];
 
-#[test]
-fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
+/// The steps of this user's box that has everything.
+pub(crate) fn steps() -> impl Iterator<Item = Step> {
     let more = [
         Step::LearnNames,
         Step::TestLandlock,
@@ -190,7 +190,12 @@ fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
     ];
     let root = [Step::ChangeUser, Step::MapOwners];
     let root = root.into_iter().filter(|_| crate::support::is_root());
-    for step in STEPS.into_iter().chain(more).chain(root) {
+    STEPS.into_iter().chain(more).chain(root)
+}
+
+#[test]
+fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
+    for step in steps() {
         let (folder, mut jail) = everything();
         jail.sabotage.fail_at = Some(step);
         let mark = Mark::new();

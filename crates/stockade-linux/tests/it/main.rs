@@ -10,6 +10,7 @@ mod broker_parity;
 mod broker_races;
 mod cgroup;
 mod cost;
+mod early;
 mod jail;
 mod limits;
 mod locks;

@@ -55,6 +55,8 @@ fn plays_a_role_when_asked() {
         Ok("broker-race") => crate::broker_races::race(),
         Ok("broker-costs") => crate::broker_races::costs(),
         Ok("box-leaks") => box_leaks(),
+        Ok("expects") => crate::early::expect_in_vain(),
+        Ok("yard-flooded") => crate::yard::run_without_a_pause(),
         Ok("yard-killed") => crate::yard::killed_while_waiting(),
         Ok("box-costs") => box_costs(),
         Ok("box-supervisor") => box_supervisor(),

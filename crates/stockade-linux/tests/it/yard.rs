@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Controller, Ended, Jail, KeeperLost, Mechanism, Mount, Origin, Ready, Spec,
-    Status, Step, Warmth, Yard,
+    CgroupLimits, Controller, Ended, Expectation, Jail, KeeperLost, Mechanism, Mount, Network,
+    Origin, Ready, Spec, Status, Step, Warmth, Yard,
 };
 
 use crate::boxes::{closed, project};
@@ -69,7 +69,7 @@ fn what_was_expected_with_other_limits_holds_those_that_are_asked_for() {
     let few = CgroupLimits { tasks_max: Some(4), ..LIMITS };
     for expected in [few, LIMITS] {
         let yard = Yard::new(Warmth::Cold);
-        yard.expect(expected);
+        yard.expect(Expectation { limits: expected, network: Network::None });
         let ready = yard.ready(closed("/bin/sh"), few).unwrap();
         if ready.cgroup().is_none_or(|cgroup| !cgroup.kept().contains(&Controller::Tasks)) {
             return skip("no cgroup for tasks");
@@ -323,4 +323,32 @@ fn a_waiting_box_takes_less_than_a_mebibyte() {
     let all = children.split_whitespace().map(resident).sum::<u64>() + resident(&first);
     writeln!(stderr(), "a waiting box: {all} KiB resident").unwrap();
     assert!((1..=1024).contains(&all), "{all} KiB");
+}
+
+/// Who runs one box after the other is kept waiting by what the runs leave, and never out of
+/// descriptors by it.
+#[test]
+fn runs_without_a_pause_leave_no_more_than_is_removed() {
+    let output = command("yard-flooded").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Eight at once, with room for little more than they need themselves.
+pub(crate) fn run_without_a_pause() {
+    const ROOM: u64 = 400;
+    let rlimit = rustix::process::Rlimit { current: Some(ROOM), maximum: Some(ROOM) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, rlimit).unwrap();
+    let yard = warm(2);
+    drop(prepared(&yard, || closed("/bin/sh"), Origin::Waiting));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..60 {
+                    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+                    assert_eq!(run(ready, shell("exit 4"), "/").0.status, Status::Code(4));
+                }
+            });
+        }
+    });
 }

@@ -83,7 +83,8 @@ fn make(
         jail.forbidden = broker::forbidden(&confinement.files, &cover)?;
     }
     let has_broker = !jail.forbidden.is_empty();
-    (jail.network, jail.filter) = network(confinement.network);
+    jail.network = of_box(confinement.network);
+    jail.filter = Some(filter(confinement.network));
     jail.processes_max = confinement.limits.processes;
     let ready = yard.ready(jail, tree_limits(&confinement.limits));
     let ready = ready.map_err(|error| match error {
@@ -203,10 +204,18 @@ pub(super) fn tasks_max(limits: &Limits) -> Option<u32> {
     limits.processes.map(|most| most.saturating_mul(2).saturating_add(THREADS_BESIDES))
 }
 
-fn network(network: Network) -> (BoxNetwork, Option<Filter>) {
-    let (network, sockets) = match network {
-        Network::None => (BoxNetwork::None, Sockets::Unix),
-        Network::Host => (BoxNetwork::Host, Sockets::Internet),
+/// What a box has of the network.
+pub(super) fn of_box(network: Network) -> BoxNetwork {
+    match network {
+        Network::None => BoxNetwork::None,
+        Network::Host => BoxNetwork::Host,
+    }
+}
+
+fn filter(network: Network) -> Filter {
+    let sockets = match network {
+        Network::None => Sockets::Unix,
+        Network::Host => Sockets::Internet,
     };
-    (network, Some(Filter { sockets, tracing: Tracing::Forbidden }))
+    Filter { sockets, tracing: Tracing::Forbidden }
 }

@@ -1,11 +1,12 @@
 //! What was made before it is asked for: boxes, containers, interpreters. It is one policy's and one
 //! project's, and is shared with nobody else.
 
-use stockade_linux::{Warmth, Yard};
+use stockade_linux::{Expectation, Warmth, Yard};
 
 use super::container::Containers;
-use super::jail::tree_limits;
+use super::jail::{of_box, tree_limits};
 use super::warm::Interpreters;
+use crate::confine::Network;
 use crate::limits::Limits;
 
 /// All that may wait for a call. Dropping it ends what waits.
@@ -41,9 +42,9 @@ impl Reserve {
         self
     }
 
-    /// Says that a box with these limits will be asked for soon.
-    pub fn expect_box(&self, limits: &Limits) {
-        self.yard.expect(tree_limits(limits));
+    /// Says that a box with these limits and this network will be asked for soon.
+    pub fn expect_box(&self, limits: &Limits, network: Network) {
+        self.yard.expect(Expectation { limits: tree_limits(limits), network: of_box(network) });
     }
 
     /// Where boxes wait.

@@ -128,12 +128,27 @@ pub(crate) fn unshare_cgroups() -> Result<()> {
 /// permitted. For root only.
 pub(crate) fn become_user(uid: u32, gid: u32) -> Result<()> {
     const PR_SET_KEEPCAPS: usize = 8;
-    let (uid, gid) = (uid as usize, gid as usize);
     plain_call(nr::PRCTL, [PR_SET_KEEPCAPS, 1, 0, 0])?;
+    leave_groups()?;
+    take_on(uid, gid)
+}
+
+/// Leaves every supplementary group. For root only.
+pub(crate) fn leave_groups() -> Result<()> {
     // A list of no groups: its pointer is not followed.
-    plain_call(nr::SETGROUPS, [0; 4])?;
+    plain_call(nr::SETGROUPS, [0; 4]).map(drop)
+}
+
+/// Takes this user and group on, wholly.
+pub(crate) fn take_on(uid: u32, gid: u32) -> Result<()> {
+    let (uid, gid) = (uid as usize, gid as usize);
     plain_call(nr::SETRESGID, [gid, gid, gid, 0])?;
     plain_call(nr::SETRESUID, [uid, uid, uid, 0]).map(drop)
+}
+
+/// Whether this process is root's.
+pub(crate) fn is_root() -> bool {
+    plain_call(nr::GETEUID, [0; 4]) == Ok(0)
 }
 
 /// Names the machine as this process sees it.

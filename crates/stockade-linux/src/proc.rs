@@ -1,0 +1,20 @@
+//! Files of the kernel, which are made while they are read.
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+
+/// Reads a small file in as few calls as it takes.
+pub(crate) fn read(path: &str) -> rustix::io::Result<String> {
+    const ROOM: usize = 16 << 10;
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = Vec::new();
+    loop {
+        bytes.reserve(ROOM);
+        match rustix::io::read(&file, spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A box whose namespaces are made before it is asked for is the same box, and nothing stays of one
+//! that is never asked for.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use stockade_linux::{CgroupLimits, Expectation, Jail, Mechanism, Network, Ready, Warmth, Yard};
+
+use crate::attest::{everything, steps};
+use crate::boxes::closed;
+use crate::roles::{command, said, say};
+use crate::support::{Mark, finish, shell, within};
+
+const LIMITS: CgroupLimits = CgroupLimits {
+    memory_bytes_max: Some(256 << 20),
+    tasks_max: Some(100),
+    cpu_millis_per_second: None,
+};
+
+/// A box from a yard that was told of one before.
+fn expected(network: Network, jail: Jail) -> Ready {
+    let yard = Yard::new(Warmth::Cold);
+    yard.expect(Expectation { limits: LIMITS, network });
+    yard.ready(jail, LIMITS).unwrap()
+}
+
+fn unexpected(jail: Jail) -> Ready {
+    Yard::new(Warmth::Cold).ready(jail, LIMITS).unwrap()
+}
+
+fn run(ready: Ready, line: &str) -> String {
+    let (_, out, err) = finish(&mut ready.run(shell(line), c"/bin/sh", c"/").unwrap());
+    format!("{out}{err}")
+}
+
+#[test]
+fn a_box_that_was_expected_has_all_that_any_other_has() {
+    let (_folder, jail) = everything();
+    let other = unexpected(jail).attested().cloned().unwrap();
+    let (_folder, jail) = everything();
+    let seen = expected(Network::None, jail).attested().cloned().unwrap();
+    assert_eq!((&seen.missing, seen.capabilities), (&Vec::new(), 0));
+    assert_eq!(seen.kept, other.kept);
+    assert!(seen.kept.contains(&Mechanism::NetworkNamespace));
+}
+
+#[test]
+fn it_is_the_same_user_inside_and_outside() {
+    let who = "grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp)' /proc/self/status; id; hostname;
+        cat /proc/self/uid_map /proc/self/gid_map /proc/self/setgroups; ls -ld / /tmp; umask";
+    let outside = |ready: &Ready| -> Vec<String> {
+        let status = fs::read_to_string(format!("/proc/{}/status", ready.pid())).unwrap();
+        let is_id = |line: &&str| ["Uid:", "Gid:", "Groups:"].iter().any(|id| line.starts_with(id));
+        status.lines().filter(is_id).map(str::to_owned).collect()
+    };
+    let (other, ready) =
+        (unexpected(closed("/bin/sh")), expected(Network::None, closed("/bin/sh")));
+    assert_eq!(outside(&ready), outside(&other));
+    let (inside, other) = (run(ready, who), run(other, who));
+    assert!(inside.contains("deny"), "{inside}");
+    assert_eq!(inside, other);
+}
+
+#[test]
+fn one_with_another_network_than_expected_has_what_it_was_asked_for() {
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    for (foretold, asked) in [(Network::None, Network::Host), (Network::Host, Network::None)] {
+        let mut jail = closed("/bin/sh");
+        jail.network = asked;
+        let ready = expected(foretold, jail);
+        let network = fs::read_link(format!("/proc/{}/ns/net", ready.pid())).unwrap();
+        assert_eq!(network == own, asked == Network::Host);
+    }
+}
+
+#[test]
+fn a_step_that_fails_ends_in_an_error_that_names_it_here_too() {
+    for step in steps() {
+        let (folder, mut jail) = everything();
+        jail.sabotage.fail_at = Some(step);
+        jail.processes_max = Some(100);
+        let program = jail.program.clone();
+        let cwd = jail.cwd.clone();
+        let mark = Mark::new();
+        let yard = Yard::new(Warmth::Cold);
+        yard.expect(Expectation { limits: LIMITS, network: Network::None });
+        let ready = yard.ready(jail, LIMITS);
+        let run = ready.and_then(|ready| ready.run(mark.on(shell("touch ran")), &program, &cwd));
+        assert_eq!(run.map(drop).expect_err(&format!("{step:?}")).step, step);
+        assert!(!folder.path().join("ran").exists(), "{step:?}");
+        assert_eq!(mark.found(), [], "{step:?}");
+    }
+}
+
+#[test]
+fn nothing_stays_of_one_that_is_never_asked_for() {
+    let output = command("expects").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}");
+    // There was something to be ended.
+    assert_eq!(said(&told, "there"), "true");
+    assert_eq!(said(&told, "left"), "0");
+}
+
+/// Expects a box, and goes away: in a process of its own, which has no other children.
+pub(crate) fn expect_in_vain() {
+    let yard = Yard::new(Warmth::Cold);
+    yard.expect(Expectation { limits: LIMITS, network: Network::None });
+    let has_first = || {
+        children_of(std::process::id()).iter().any(|keeper| {
+            children_of(*keeper).iter().any(|first| Path::new(&format!("/proc/{first}")).exists())
+        })
+    };
+    say("there", within(Duration::from_secs(5), has_first));
+    let all: Vec<u32> = children_of(std::process::id())
+        .into_iter()
+        .flat_map(|keeper| children_of(keeper).into_iter().chain([keeper]))
+        .collect();
+    drop(yard);
+    let left = all.iter().filter(|pid| Path::new(&format!("/proc/{pid}")).exists()).count();
+    say("left", left);
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
+    let lists: String = lists.map(Result::unwrap_or_default).collect();
+    lists.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
