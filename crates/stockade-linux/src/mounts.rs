@@ -324,14 +324,19 @@ fn bind(
     blob: &mut Blob,
 ) -> io::Result<Op> {
     let stat = fstat(source)?;
-    let kind = if is_folder(source)? { 0 } else { op::IS_FILE };
+    let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let kind = if is_folder { 0 } else { op::IS_FILE };
     let attributes = NOSUID
         | match access {
             Access::ReadOnly | Access::ReadOnlyAsOwner => RDONLY | NODEV,
             Access::Writable => NODEV,
             Access::Device => NOEXEC,
         };
-    let path = CString::new(path_of(source)?)?;
+    // Who has privileges takes what is open; others have to find it again.
+    let path = match identity.to_take_on() {
+        Some(_) => 0,
+        None => blob.text(&CString::new(path_of(source)?)?),
+    };
     let (uid_map, gid_map) = match access {
         Access::Writable | Access::ReadOnlyAsOwner => {
             idmap::pack(identity, stat.st_uid, stat.st_gid, blob)?
@@ -341,7 +346,7 @@ fn bind(
     Ok(Op {
         kind: op::BIND,
         attributes,
-        text: blob.text(&path),
+        text: path,
         uid_map,
         gid_map,
         flags: kind | op::DEEP,

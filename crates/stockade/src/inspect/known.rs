@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use super::settings::Settings;
 use super::view::Identity;
@@ -31,6 +31,9 @@ impl Known {
             names.map(|name: &str| name).chain(listed.map(String::as_str)).collect();
         let mut known = Self::default();
         each_system_file(settings, names.into_iter(), |path, name, stat| {
+            if is_one_of_many(&path) {
+                return;
+            }
             if let Ok(size) = u64::try_from(stat.st_size) {
                 known.by_size.entry(size).or_default().push((path, name.to_owned()));
             }
@@ -40,19 +43,28 @@ impl Known {
     }
 }
 
-/// The files of these names.
-pub(super) fn system_files<'n>(
-    settings: &Settings,
-    names: impl Iterator<Item = &'n String>,
-) -> HashMap<Identity, Vec<String>> {
-    let mut files: HashMap<Identity, Vec<String>> = HashMap::new();
-    each_system_file(settings, names.map(String::as_str), |_, name, stat| {
-        files.entry(Identity::of(stat)).or_default().push(name.to_owned());
-    });
-    files
+/// Files of the system by some of their names.
+#[derive(Debug)]
+pub(super) struct SystemFiles(HashMap<Identity, Vec<(PathBuf, String)>>);
+
+impl SystemFiles {
+    /// The files of these names.
+    pub(super) fn named<'n>(settings: &Settings, names: impl Iterator<Item = &'n String>) -> Self {
+        let mut files: HashMap<Identity, Vec<(PathBuf, String)>> = HashMap::new();
+        each_system_file(settings, names.map(String::as_str), |path, name, stat| {
+            files.entry(Identity::of(stat)).or_default().push((path, name.to_owned()));
+        });
+        Self(files)
+    }
+
+    /// The names of a file, as far as they are its own.
+    pub(super) fn names_of(&self, file: &Identity) -> Vec<String> {
+        let named = self.0.get(file).into_iter().flatten();
+        named.filter(|(path, _)| !is_one_of_many(path)).map(|(_, name)| name.clone()).collect()
+    }
 }
 
-/// Calls back for each of the names that is a file of its own in a system folder.
+/// Calls back for each of the names that is a file in a system folder.
 fn each_system_file<'n>(
     settings: &Settings,
     names: impl Iterator<Item = &'n str>,
@@ -61,20 +73,21 @@ fn each_system_file<'n>(
     let names: Vec<&str> = names.collect();
     let mut seen = Vec::new();
     for folder in settings.search_path.iter().filter(|folder| folder.is_absolute()) {
-        let Ok(stat) = rustix::fs::stat(folder) else { continue };
+        // Opened once: each name is then one step away.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(opened) = rustix::fs::open(folder, flags, Mode::empty()) else { continue };
+        let Ok(stat) = rustix::fs::fstat(&opened) else { continue };
         if seen.contains(&Identity::of(&stat)) {
             continue;
         }
         seen.push(Identity::of(&stat));
         let present = present_in(folder, &names);
         for name in present.as_ref().unwrap_or(&names) {
-            let path = folder.join(name);
-            let Ok(stat) = rustix::fs::stat(&path) else { continue };
-            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                && !is_one_of_many(&path)
-            {
-                found(path, name, &stat);
+            let Ok(stat) = rustix::fs::statat(&opened, *name, AtFlags::empty()) else { continue };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                continue;
             }
+            found(folder.join(name), name, &stat);
         }
     }
 }

@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::known::{Known, system_files};
+use super::known::{Known, SystemFiles};
 use super::remembered::Remembered;
 use super::settings::Settings;
 use super::shebang::shebang;
@@ -78,7 +78,7 @@ pub enum NoProgram {
 #[derive(Debug, Default)]
 pub struct Programs {
     known: OnceLock<Known>,
-    denied: OnceLock<HashMap<Identity, Vec<String>>>,
+    denied: OnceLock<SystemFiles>,
     digests: Mutex<HashMap<Version, [u8; 32]>>,
     remembered: Remembered,
 }
@@ -137,8 +137,8 @@ impl Programs {
         let mut names = names_on_the_way(spelled, &found_at, &real, view);
         let identity = Identity::of(&stat);
         let (identities, is_known) = if place == Place::System {
-            let denied = self.denied.get_or_init(|| system_files(settings, settings.deny.iter()));
-            (denied.get(&identity).cloned().unwrap_or_default(), true)
+            let denied = || SystemFiles::named(settings, settings.deny.iter());
+            (self.denied.get_or_init(denied).names_of(&identity), true)
         } else {
             let known = self.known.get_or_init(|| Known::gather(settings, knowledge.names()));
             let mut found = known.by_identity.get(&identity).cloned().unwrap_or_default();

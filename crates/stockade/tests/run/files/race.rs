@@ -14,8 +14,6 @@ use super::call;
 use crate::support::{Project, unboxed};
 
 const ROUNDS: usize = 10_000;
-/// Of what takes longer than ten seconds otherwise.
-const FEWER_ROUNDS: usize = 1_000;
 const SPELLINGS: usize = 200;
 
 /// A project in which `d` is now a folder and now a link out of it, as fast as one can.
@@ -54,12 +52,12 @@ fn open(place: &Project) -> Stockade {
 ///
 /// The link is spelled in so many ways that no refusal is like one of late: to count these takes longer
 /// than the rest.
-fn stays_inside(rounds: usize, call: impl Fn(&str) -> ToolCall) {
+fn stays_inside(call: impl Fn(&str) -> ToolCall) {
     let place = Project::new();
     let stockade = open(&place);
     let (mut inside, mut refused, mut outside) = (0, 0, 0);
     with_swaps(&place, || {
-        for round in 0..rounds {
+        for round in 0..ROUNDS {
             let link = format!(".{}d", "/".repeat(1 + round % SPELLINGS));
             let report = stockade.run(call(&link));
             inside += usize::from(report.ok());
@@ -75,7 +73,7 @@ fn stays_inside(rounds: usize, call: impl Fn(&str) -> ToolCall) {
         }
     });
     assert_eq!(outside, 0);
-    assert!(inside > rounds / 100 && refused > rounds / 100, "{inside} {refused}");
+    assert!(inside > ROUNDS / 100 && refused > ROUNDS / 100, "{inside} {refused}");
     assert_eq!(fs::read_to_string(place.beside("out/f")).unwrap(), "OUTSIDE");
     assert_eq!(fs::read_dir(place.beside("out")).unwrap().count(), 2);
 }
@@ -104,18 +102,18 @@ fn control_a_name_that_is_checked_and_then_opened_leads_outside() {
 
 #[test]
 fn reads_never_leave_the_root_while_a_link_is_swapped() {
-    stays_inside(ROUNDS, |d| ToolCall::read(format!("{d}/f")));
+    stays_inside(|d| ToolCall::read(format!("{d}/f")));
 }
 
 #[test]
 fn writes_never_leave_the_root_while_a_link_is_swapped() {
-    stays_inside(ROUNDS, |d| ToolCall::write(format!("{d}/f"), "INSIDE"));
+    stays_inside(|d| ToolCall::write(format!("{d}/f"), "INSIDE"));
 }
 
 #[test]
 fn new_folders_never_leave_the_root_while_a_link_is_swapped() {
     let made = AtomicUsize::new(0);
-    stays_inside(FEWER_ROUNDS, |d| {
+    stays_inside(|d| {
         let number = made.fetch_add(1, Ordering::Relaxed);
         ToolCall::write(format!("{d}/new-{number}/x"), "x")
     });
@@ -124,20 +122,20 @@ fn new_folders_never_leave_the_root_while_a_link_is_swapped() {
 /// What is replaced is in the file outside as well.
 #[test]
 fn edits_never_leave_the_root_while_a_link_is_swapped() {
-    stays_inside(FEWER_ROUNDS, |d| ToolCall::edit(format!("{d}/f"), "SIDE", "SIDE+"));
+    stays_inside(|d| ToolCall::edit(format!("{d}/f"), "SIDE", "SIDE+"));
 }
 
 /// What is looked for is in the file outside as well.
 #[test]
 fn searches_in_files_never_leave_the_root_while_a_link_is_swapped() {
-    stays_inside(ROUNDS, |d| {
+    stays_inside(|d| {
         call("Grep", &json!({"pattern": "SIDE", "path": d, "output_mode": "content"}))
     });
 }
 
 #[test]
 fn searches_for_names_never_leave_the_root_while_a_link_is_swapped() {
-    stays_inside(ROUNDS, |d| call("Glob", &json!({"pattern": "*", "path": d})));
+    stays_inside(|d| call("Glob", &json!({"pattern": "*", "path": d})));
 }
 
 #[test]
