@@ -8,12 +8,12 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::attest::{self, Attested, Expected, Surroundings, Tested};
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Pending};
 use crate::control::{Heard, Line, Patience};
 use crate::identity::Identity;
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
-use crate::keeper::boxed::gate;
+use crate::keeper::boxed::{ENTRANCES_MAX, gate};
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, Request, form, kind, slot};
@@ -77,19 +77,31 @@ impl Ready {
         keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
-        cgroup: Option<Cgroup>,
+        limits: Pending,
     ) -> Result<Self, StartError> {
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
         let fittings = Fittings {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
-            cgroup: cgroup.as_ref(),
+            cgroup: limits.so_far(),
+            cgroup_later: limits.is_under_way(),
             supervisor: None,
         };
-        let mut remains = keeper.order(sheet, &fittings)?;
+        let ordered = keeper.order(sheet, &fittings);
         drop((line_far, gate_far));
+        let is_later = limits.is_under_way();
+        let cgroup = limits.finish();
+        let mut remains = ordered?;
         remains.cgroup = cgroup;
+        if let Some(cgroup) = remains.cgroup.as_ref().filter(|_| is_later) {
+            let entrances: Vec<_> = cgroup.entrances().take(ENTRANCES_MAX).collect();
+            match line.send(&Failure::default(), &entrances) {
+                // Who does not listen any more has told why.
+                Ok(()) | Err(Errno::PIPE) => {}
+                Err(errno) => return Err(StartError { step: Step::SendRequest, errno }),
+            }
+        }
         Self::meet(line, gate, outlook, remains)
     }
 

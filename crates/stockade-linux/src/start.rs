@@ -10,6 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::attest::{self, Attested, Expected, Tested};
+use crate::cgroup::Pending;
 use crate::control::{Heard, Line, Patience};
 use crate::jail::pack::{self, Fittings};
 use crate::jail::{Attest, Form, Jail};
@@ -135,7 +136,7 @@ fn launch_boxed(
     jail.processes_max = spec.processes_max;
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-    let ready = Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), cgroup)?;
+    let ready = Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), Pending::There(cgroup))?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
@@ -181,6 +182,7 @@ fn launch(
             line: None,
             gate: waits.then(|| far.as_fd()),
             cgroup: cgroup.as_ref(),
+            cgroup_later: false,
             supervisor: None,
         };
         let packed = sheet.fit(&fittings).at(Step::PrepareBox)?;

@@ -33,6 +33,7 @@ impl Template {
             line: Some(far.as_fd()),
             gate: None,
             cgroup: None,
+            cgroup_later: false,
             supervisor: Some(supervisor.as_fd()),
         };
         let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
@@ -50,6 +51,7 @@ impl Template {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
             cgroup: cgroup.as_ref(),
+            cgroup_later: false,
             supervisor: None,
         };
         let packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;

@@ -138,11 +138,11 @@ impl Yard {
     fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        let (keeper, cgroup) = match expected {
+        let (keeper, limits) = match expected {
             Some(ahead) => ahead.finish(jail, limits)?,
             None => ahead::make_now(limits)?,
         };
-        Ready::cold(keeper, &sheet, Outlook::of(jail), Some(cgroup))
+        Ready::cold(keeper, &sheet, Outlook::of(jail), limits)
     }
 
     /// How many boxes were given that came to be in this way.

@@ -48,6 +48,8 @@ pub(crate) struct Fittings<'a> {
     pub(crate) gate: Option<BorrowedFd<'a>>,
     /// Its limits.
     pub(crate) cgroup: Option<&'a Cgroup>,
+    /// Whether they come later, by the line.
+    pub(crate) cgroup_later: bool,
     /// Who must live for it to live.
     pub(crate) supervisor: Option<BorrowedFd<'a>>,
 }
@@ -106,7 +108,9 @@ impl Sheet<'_> {
             return Err(Errno::TOOBIG.into());
         }
         let descriptors = u32::try_from(packed.held.len()).unwrap_or(NONE);
+        let later = if fittings.cgroup_later { option::CGROUPS_LATER } else { 0 };
         packed.plan = Plan {
+            options: packed.plan.options | later,
             descriptors,
             entrances,
             entrance_count,

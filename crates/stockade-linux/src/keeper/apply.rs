@@ -41,7 +41,7 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
         sources::take_in_child(cell).at(Step::TakeSource)?;
         root::make_in_child(cell)?;
     }
-    Ok(())
+    cgroups::join_later_in_child(cell).at(Step::JoinCgroups)
 }
 
 /// Turns a process of the box into the program that the host hands over. Returns only what went

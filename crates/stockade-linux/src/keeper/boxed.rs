@@ -109,7 +109,13 @@ pub(crate) mod option {
     pub(crate) const COPY: u32 = 1 << 3;
     /// There are no locks: the program makes boxes itself.
     pub(crate) const UNLOCKED: u32 = 1 << 4;
+    /// The files that enter cgroups come by the line, and only once the root is made: it takes as long
+    /// to make them.
+    pub(crate) const CGROUPS_LATER: u32 = 1 << 5;
 }
+
+/// The most files that enter cgroups: version 1 has a hierarchy for each controller.
+pub(crate) const ENTRANCES_MAX: usize = 8;
 
 /// The words at the gate, each in the place of a failed step's number.
 pub(crate) mod gate {

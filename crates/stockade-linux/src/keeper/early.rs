@@ -15,6 +15,9 @@ use super::watch::{At, Failed};
 use super::wire::Request;
 use super::{first, ids, sources, ward};
 
+/// Only asks whether a process is there.
+const NO_SIGNAL: usize = 0;
+
 /// A first process without a plan.
 #[derive(Debug)]
 pub(crate) struct Early {
@@ -70,9 +73,12 @@ impl Early {
         if !self.is_in_cgroup {
             cell.plan.unified = NONE;
         }
+        let lost = |errno| Failed { step: Step::CloneBox, errno };
         let handed = sources::take_as_root(cell)
+            .and_then(|()| sys::kill(self.first, NO_SIGNAL).at(Step::CloneBox))
             .and_then(|()| ids::change_user(cell))
-            .and_then(|()| cell.send(self.line).at(Step::CloneBox));
+            // Nothing may fail behind this: it goes on at once.
+            .and_then(|()| cell.send(self.line).map_err(lost));
         match handed {
             Ok(()) => {
                 sys::close(self.line);
@@ -85,7 +91,7 @@ impl Early {
         }
     }
 
-    /// Ends it.
+    /// Ends it: without its line it ends by itself, should it be somebody else's to kill.
     pub(crate) fn end(self) {
         sys::close(self.line);
         ward::kill(self.first);

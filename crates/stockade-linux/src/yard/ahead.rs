@@ -1,10 +1,10 @@
-//! What a box needs whatever is in it, made in a thread while the host still decides: a keeper on its
+//! What a box needs whatever is in it, made in threads while the host still decides: a keeper on its
 //! feet, a first process in its namespaces, and limits for all processes of a box.
 
 use std::thread::{self, JoinHandle};
 
 use super::mounts::MountWatch;
-use crate::cgroup::{Cgroup, CgroupLimits};
+use crate::cgroup::{Cgroup, CgroupLimits, Pending};
 use crate::identity::Identity;
 use crate::jail::pack::namespaces_with;
 use crate::jail::{Jail, Network};
@@ -20,7 +20,7 @@ pub struct Expectation {
     pub network: Network,
 }
 
-/// A thread that makes all three. Dropping it waits for it, and ends what it made.
+/// A thread that makes them. Dropping it waits for it, and ends what it made.
 #[derive(Debug)]
 pub(super) struct Ahead {
     expected: Expectation,
@@ -33,7 +33,7 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 struct Parts {
     keeper: Booting,
-    cgroup: Cgroup,
+    limits: Pending,
     mounts: MountWatch,
 }
 
@@ -46,18 +46,24 @@ impl Ahead {
         Some(Self { expected, identity, thread: Some(thread) })
     }
 
-    /// The keeper, and a cgroup with these limits, for this box. What was made for another is ended;
-    /// what went wrong in the thread is tried again, and told by that.
+    /// The keeper, and limits, for this box. What was made for another is ended; what went wrong in
+    /// the thread is tried again, and told by that.
     pub(super) fn finish(
         mut self,
         jail: &Jail,
         limits: CgroupLimits,
-    ) -> Result<(Booting, Cgroup), StartError> {
+    ) -> Result<(Booting, Pending), StartError> {
         let made = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
         let is_as_expected = self.expected == Expectation { limits, network: jail.network }
             && self.identity == jail.identity;
-        match made.filter(|made| is_as_expected && !made.mounts.saw_change()) {
-            Some(Parts { keeper, cgroup, .. }) => Ok((keeper, cgroup)),
+        match made {
+            Some(made) if is_as_expected && !made.mounts.saw_change() => {
+                Ok((made.keeper, made.limits))
+            }
+            Some(made) => {
+                drop(made.limits.finish());
+                make_now(limits)
+            }
             None => make_now(limits),
         }
     }
@@ -65,34 +71,28 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        drop(self.thread.take().map(JoinHandle::join));
+        let made = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
+        // What has a thread of its own is waited for, so that it is gone with this.
+        drop(made.map(|made| made.limits.finish()));
     }
 }
 
-/// A keeper and a cgroup here and now, at the same time.
-pub(super) fn make_now(limits: CgroupLimits) -> Result<(Booting, Cgroup), StartError> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("stockade-cgroup".to_owned());
-        let cgroup = thread.spawn_scoped(scope, || Cgroup::create_for_box(limits));
-        let keeper = Booting::begin()?;
-        // Without a thread, or if it panicked, after it.
-        let cgroup = cgroup.ok().and_then(|cgroup| cgroup.join().ok());
-        Ok((keeper, cgroup.unwrap_or_else(|| Cgroup::create_for_box(limits))))
-    })
+/// A keeper and limits here and now.
+pub(super) fn make_now(limits: CgroupLimits) -> Result<(Booting, Pending), StartError> {
+    let limits = Pending::begin(limits);
+    Ok((Booting::begin()?, limits))
 }
 
-/// The keeper comes first, for it gets on its feet and makes the namespaces while the cgroup is made;
-/// but where the first process is cloned into the cgroup, that has to be there.
+/// The limits come after the namespaces, which are needed first.
 fn make(expected: Expectation, identity: Identity) -> Option<Parts> {
     let mounts = MountWatch::begin().ok()?;
     let namespaces = namespaces_with(expected.network);
     let keeper = |cgroup| Booting::begin_early(namespaces, identity, cgroup).ok();
-    let cgroup = || Cgroup::create_for_box(expected.limits);
-    let (keeper, cgroup) = if Cgroup::is_unified() {
-        let cgroup = cgroup();
-        (keeper(Some(&cgroup))?, cgroup)
+    let (keeper, limits) = if Cgroup::is_unified() {
+        let limits = Pending::begin(expected.limits);
+        (keeper(limits.so_far())?, limits)
     } else {
-        (keeper(None)?, cgroup())
+        (keeper(None)?, Pending::begin(expected.limits))
     };
-    Some(Parts { keeper, cgroup, mounts })
+    Some(Parts { keeper, limits, mounts })
 }

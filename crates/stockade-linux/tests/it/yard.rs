@@ -248,7 +248,8 @@ pub(crate) fn killed_while_waiting() {
     let waiting = processes_named("stockade-box", std::process::id());
     // The first process, and the one that would become the program.
     assert_eq!(waiting.len(), 2);
-    assert!(bare("kill").arg("-9").args(&waiting).status().unwrap().success());
+    // The end of the first is that of the other, which may be gone before it is its turn.
+    let _one_may_be_gone = bare("kill").arg("-9").args(&waiting).status().unwrap();
     let is_gone = || processes_named("stockade-box", std::process::id()).is_empty();
     assert!(within(Duration::from_secs(5), is_gone));
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
