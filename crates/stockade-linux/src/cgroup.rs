@@ -7,7 +7,7 @@ mod aside;
 mod find;
 mod folder;
 mod kill;
-mod pending;
+mod limits;
 mod stale;
 
 use std::fmt;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 pub use self::find::Version as CgroupVersion;
 use self::find::{Hierarchies, Place};
 use self::folder::Folder;
-pub(crate) use self::pending::Pending;
+pub(crate) use self::limits::Limits;
 
 /// Limits for all processes of a box together; `None` sets no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

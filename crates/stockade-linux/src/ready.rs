@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::attest::{self, Attested, Expected, Surroundings, Tested};
-use crate::cgroup::{Cgroup, Pending};
+use crate::cgroup::{Cgroup, Limits};
 use crate::control::{Heard, Line, Patience};
 use crate::identity::Identity;
 use crate::jail::pack::{Fittings, Sheet};
@@ -77,7 +77,7 @@ impl Ready {
         keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
-        limits: Pending,
+        limits: Limits,
     ) -> Result<Self, StartError> {
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
@@ -85,15 +85,14 @@ impl Ready {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
             cgroup: limits.so_far(),
-            cgroup_later: limits.is_under_way(),
+            cgroup_later: limits.is_later(),
             supervisor: None,
         };
-        let ordered = keeper.order(sheet, &fittings);
+        let mut remains = keeper.order(sheet, &fittings)?;
         drop((line_far, gate_far));
-        let is_later = limits.is_under_way();
-        let cgroup = limits.finish();
-        let mut remains = ordered?;
-        remains.cgroup = cgroup;
+        let is_later = limits.is_later();
+        // The box is being made meanwhile.
+        remains.cgroup = limits.made();
         if let Some(cgroup) = remains.cgroup.as_ref().filter(|_| is_later) {
             let entrances: Vec<_> = cgroup.entrances().take(ENTRANCES_MAX).collect();
             match line.send(&Failure::default(), &entrances) {
@@ -238,7 +237,7 @@ impl Booting {
         Self::with(&Request::empty(), None)
     }
 
-    /// Starts a keeper that makes the namespaces of its box at once, in this cgroup, and waits for that.
+    /// Starts a keeper that makes the namespaces of its box at once, in this cgroup.
     pub(crate) fn begin_early(
         namespaces: u64,
         identity: Identity,
@@ -246,13 +245,7 @@ impl Booting {
     ) -> Result<Self, StartError> {
         let Identity { outer_uid, outer_gid, inner_uid, inner_gid } = identity;
         let ids = Request { outer_uid, outer_gid, inner_uid, inner_gid, ..Request::empty() };
-        let booting = Self::with(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))?;
-        match booting.control.hear(Patience::Endless).at(Step::HearKeeper)? {
-            Heard::Message(Report { kind: kind::EARLY, .. }, _) => Ok(booting),
-            Heard::Message(..) | Heard::Nothing | Heard::Closed => {
-                Err(StartError { step: Step::HearKeeper, errno: Errno::PROTO })
-            }
-        }
+        Self::with(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))
     }
 
     fn with(request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {

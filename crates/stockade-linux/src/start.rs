@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::attest::{self, Attested, Expected, Tested};
-use crate::cgroup::Pending;
+use crate::cgroup::Limits;
 use crate::control::{Heard, Line, Patience};
 use crate::jail::pack::{self, Fittings};
 use crate::jail::{Attest, Form, Jail};
@@ -136,7 +136,7 @@ fn launch_boxed(
     jail.processes_max = spec.processes_max;
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-    let ready = Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), Pending::There(cgroup))?;
+    let ready = Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup))?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }

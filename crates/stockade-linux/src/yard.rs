@@ -7,6 +7,7 @@
 
 mod ahead;
 mod crew;
+mod duty;
 mod mounts;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use self::ahead::Ahead;
 pub use self::ahead::Expectation;
-pub(crate) use self::crew::Duty;
 use self::crew::{Crew, Work};
+pub(crate) use self::duty::Duty;
+use self::duty::Pile;
 pub use self::mounts::MountWatch;
 use crate::cgroup::{Cgroup, CgroupLimits};
 use crate::jail::key::Key;
@@ -32,6 +34,7 @@ pub struct Yard {
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
     ahead: Mutex<Option<Ahead>>,
+    left: Pile,
     given: [AtomicU64; 3],
 }
 
@@ -79,8 +82,14 @@ impl Yard {
             Warmth::Warm { spares } => spares,
         };
         let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
-        let (crew, ahead, given) = (OnceLock::new(), Mutex::default(), Default::default());
-        Self { stock, warmth, crew, ahead, given }
+        Self {
+            stock,
+            warmth,
+            crew: OnceLock::new(),
+            ahead: Mutex::default(),
+            left: Pile::default(),
+            given: Default::default(),
+        }
     }
 
     /// The same with another warmth, before any box was asked for.
@@ -122,16 +131,20 @@ impl Yard {
 
     fn find(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         jail.attest = Attest::BeforeExecution;
-        let Some(crew) = self.crew() else { return self.make(&jail, limits) };
+        let Some(crew) = self.crew() else {
+            duty::clear(&self.left);
+            let ready = self.make(&jail, limits)?;
+            return Ok(ready.on_duty(Duty::Later(Arc::clone(&self.left))));
+        };
         let key = Key::of(&jail).at(Step::PrepareBox)?;
         if let Some(ready) = self.stock.take(&key, limits, crew) {
-            return Ok(ready.on_duty(crew.duty()));
+            return Ok(ready.on_duty(Duty::Crew(crew.clone())));
         }
         let ready = self.make(&jail, limits)?;
         if self.stock.begin(key, limits, crew) {
             crew.put(Work::Prepare(Box::new(jail)));
         }
-        Ok(ready.on_duty(crew.duty()))
+        Ok(ready.on_duty(Duty::Crew(crew.clone())))
     }
 
     /// A box made from nothing, with what was made ahead of it if it was expected.

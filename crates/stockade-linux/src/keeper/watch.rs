@@ -48,10 +48,6 @@ pub(crate) fn keep() -> ! {
                 if let Some(unified) = unified {
                     sys::close(unified);
                 }
-                if request.namespaces != 0 {
-                    let early = Report { kind: kind::EARLY, ..Report::default() };
-                    sys::send(CONTROL, &early, None).at(Step::Announce)?;
-                }
                 ward::keep_box(supervisor, early).map(|()| None)
             }
         });

@@ -140,8 +140,6 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u32 = 3;
     /// The tree is gone.
     pub(crate) const ENDED: u32 = 4;
-    /// A first process that was to be made at once is made, or could not be.
-    pub(crate) const EARLY: u32 = 5;
 }
 
 /// Why the tree was killed.

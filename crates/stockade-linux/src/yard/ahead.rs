@@ -1,10 +1,10 @@
-//! What a box needs whatever is in it, made in threads while the host still decides: a keeper on its
-//! feet, a first process in its namespaces, and limits for all processes of a box.
+//! What a box needs whatever is in it, begun in a thread while the host still decides: a keeper on its
+//! feet, and a first process in its namespaces.
 
 use std::thread::{self, JoinHandle};
 
 use super::mounts::MountWatch;
-use crate::cgroup::{Cgroup, CgroupLimits, Pending};
+use crate::cgroup::{CgroupLimits, Limits};
 use crate::identity::Identity;
 use crate::jail::pack::namespaces_with;
 use crate::jail::{Jail, Network};
@@ -20,7 +20,7 @@ pub struct Expectation {
     pub network: Network,
 }
 
-/// A thread that makes them. Dropping it waits for it, and ends what it made.
+/// A thread that begins it. Dropping it waits for it, and ends what it made.
 #[derive(Debug)]
 pub(super) struct Ahead {
     expected: Expectation,
@@ -33,7 +33,7 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 struct Parts {
     keeper: Booting,
-    limits: Pending,
+    limits: Limits,
     mounts: MountWatch,
 }
 
@@ -52,7 +52,7 @@ impl Ahead {
         mut self,
         jail: &Jail,
         limits: CgroupLimits,
-    ) -> Result<(Booting, Pending), StartError> {
+    ) -> Result<(Booting, Limits), StartError> {
         let made = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
         let is_as_expected = self.expected == Expectation { limits, network: jail.network }
             && self.identity == jail.identity;
@@ -60,39 +60,27 @@ impl Ahead {
             Some(made) if is_as_expected && !made.mounts.saw_change() => {
                 Ok((made.keeper, made.limits))
             }
-            Some(made) => {
-                drop(made.limits.finish());
-                make_now(limits)
-            }
-            None => make_now(limits),
+            Some(_) | None => make_now(limits),
         }
     }
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        let made = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
-        // What has a thread of its own is waited for, so that it is gone with this.
-        drop(made.map(|made| made.limits.finish()));
+        drop(self.thread.take().map(JoinHandle::join));
     }
 }
 
 /// A keeper and limits here and now.
-pub(super) fn make_now(limits: CgroupLimits) -> Result<(Booting, Pending), StartError> {
-    let limits = Pending::begin(limits);
-    Ok((Booting::begin()?, limits))
+pub(super) fn make_now(limits: CgroupLimits) -> Result<(Booting, Limits), StartError> {
+    let keeper = Booting::begin()?;
+    Ok((keeper, Limits::of_new_box(limits)))
 }
 
-/// The limits come after the namespaces, which are needed first.
 fn make(expected: Expectation, identity: Identity) -> Option<Parts> {
     let mounts = MountWatch::begin().ok()?;
+    let limits = Limits::of_new_box(expected.limits);
     let namespaces = namespaces_with(expected.network);
-    let keeper = |cgroup| Booting::begin_early(namespaces, identity, cgroup).ok();
-    let (keeper, limits) = if Cgroup::is_unified() {
-        let limits = Pending::begin(expected.limits);
-        (keeper(limits.so_far())?, limits)
-    } else {
-        (keeper(None)?, Pending::begin(expected.limits))
-    };
+    let keeper = Booting::begin_early(namespaces, identity, limits.so_far()).ok()?;
     Some(Parts { keeper, limits, mounts })
 }

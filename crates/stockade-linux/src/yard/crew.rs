@@ -12,7 +12,7 @@ use crate::remains::Remains;
 
 /// A way to give the thread work.
 #[derive(Debug, Clone)]
-pub(super) struct Crew {
+pub(crate) struct Crew {
     work: Sender<Work>,
     /// How many runs left something that the thread has not removed yet.
     owed: Arc<AtomicUsize>,
@@ -56,9 +56,15 @@ impl Crew {
         let _dropped = self.work.send(work);
     }
 
-    /// The thread's duty towards a box that leaves the yard.
-    pub(super) fn duty(&self) -> Duty {
-        Duty(self.clone())
+    /// Lets the thread wait for what a run leaves behind. If it cannot keep up, who ran it waits: each
+    /// holds descriptors, and somebody who runs without a pause would have all of them soon.
+    pub(super) fn see_to(&self, remains: Remains) {
+        if self.owed.load(Ordering::Relaxed) >= OWED_MAX {
+            drop(remains);
+            return;
+        }
+        self.owed.fetch_add(1, Ordering::Relaxed);
+        self.put(Work::Remove(remains));
     }
 
     /// Stops the thread once it has done what it was given, and waits for that.
@@ -67,30 +73,6 @@ impl Crew {
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         // A panic there has ended it, which is what is wanted here.
         let _ended = thread.map(JoinHandle::join);
-    }
-}
-
-/// What the thread does once a box is no longer used: it makes another one, and not before, for two
-/// at once would be in each other's way.
-#[derive(Debug)]
-pub(crate) struct Duty(Crew);
-
-impl Duty {
-    /// Lets the thread wait for what a run leaves behind. If it cannot keep up, who ran it waits: each
-    /// holds descriptors, and somebody who runs without a pause would have all of them soon.
-    pub(crate) fn see_to(&self, remains: Remains) {
-        if self.0.owed.load(Ordering::Relaxed) >= OWED_MAX {
-            drop(remains);
-            return;
-        }
-        self.0.owed.fetch_add(1, Ordering::Relaxed);
-        self.0.put(Work::Remove(remains));
-    }
-}
-
-impl Drop for Duty {
-    fn drop(&mut self) {
-        self.0.put(Work::Refill);
     }
 }
 

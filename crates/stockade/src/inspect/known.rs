@@ -14,6 +14,8 @@ const MULTI_CALL: [&str; 7] =
     ["busybox", "toybox", "coreutils", "systemctl", "pgrep", "sbase-box", "uutils"];
 /// Up to this many names are asked for one by one; more are sought in the folder's list.
 const ASKED_ONE_BY_ONE_MAX: usize = 128;
+/// A folder of no more than this, as one that is nearly empty, is listed for a few names too.
+const SMALL_BYTES_MAX: i64 = 4096;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
@@ -81,7 +83,9 @@ fn each_system_file<'n>(
             continue;
         }
         seen.push(Identity::of(&stat));
-        let present = present_in(folder, &names);
+        let is_small = stat.st_size <= SMALL_BYTES_MAX;
+        let is_listed = is_small || names.len() > ASKED_ONE_BY_ONE_MAX;
+        let present = if is_listed { present_in(folder, &names) } else { None };
         for name in present.as_ref().unwrap_or(&names) {
             let Ok(stat) = rustix::fs::statat(&opened, *name, AtFlags::empty()) else { continue };
             if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -103,12 +107,8 @@ fn is_one_of_many(path: &Path) -> bool {
     name.is_some_and(|name| MULTI_CALL.contains(&name)) && target.file_name() != path.file_name()
 }
 
-/// Those of many names that a folder has, in one reading of it; `None` where asking for each of a
-/// few is quicker, or the folder cannot be listed.
+/// Those of the names that a folder has, in one reading of it; `None` if it cannot be listed.
 fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
-    if names.len() <= ASKED_ONE_BY_ONE_MAX {
-        return None;
-    }
     let entries = std::fs::read_dir(folder).ok()?.map_while(Result::ok);
     let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
     let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();

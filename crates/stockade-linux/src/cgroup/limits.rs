@@ -1,0 +1,45 @@
+//! The limits of a box, made before it or while it is made.
+
+use super::{Cgroup, CgroupLimits};
+
+/// Limits that are there, or are made once there is time.
+#[derive(Debug)]
+pub(crate) enum Limits {
+    /// There, or not wanted.
+    There(Option<Cgroup>),
+    /// To be made.
+    Later(CgroupLimits),
+}
+
+impl Limits {
+    /// Limits for a box that has yet to be made. Where a process is cloned into its cgroup that has to
+    /// be there first; else there is time while the box is made, which takes as long.
+    pub(crate) fn of_new_box(limits: CgroupLimits) -> Self {
+        if Cgroup::is_unified() {
+            Self::There(Some(Cgroup::create_for_box(limits)))
+        } else {
+            Self::Later(limits)
+        }
+    }
+
+    /// Those that are there.
+    pub(crate) fn so_far(&self) -> Option<&Cgroup> {
+        match self {
+            Self::There(cgroup) => cgroup.as_ref(),
+            Self::Later(_) => None,
+        }
+    }
+
+    /// Whether they are still to be made.
+    pub(crate) fn is_later(&self) -> bool {
+        matches!(self, Self::Later(_))
+    }
+
+    /// The limits, made now if they are not there.
+    pub(crate) fn made(self) -> Option<Cgroup> {
+        match self {
+            Self::There(cgroup) => cgroup,
+            Self::Later(limits) => Some(Cgroup::create_for_box(limits)),
+        }
+    }
+}

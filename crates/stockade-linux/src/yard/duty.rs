@@ -1,0 +1,45 @@
+//! Who sees to what a run leaves behind, so that nobody waits for it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::crew::{Crew, Work};
+use crate::remains::Remains;
+
+/// The duty of a yard towards a box that leaves it.
+#[derive(Debug)]
+pub(crate) enum Duty {
+    /// A thread waits for its remains, and makes another one, and not before: two at once would be in
+    /// each other's way.
+    Crew(Crew),
+    /// They are put here, and waited for before the next box, or with the yard.
+    Later(Pile),
+}
+
+/// What is waited for later.
+pub(super) type Pile = Arc<Mutex<Vec<Remains>>>;
+
+impl Duty {
+    /// Takes over what a run leaves behind.
+    pub(crate) fn see_to(&self, remains: Remains) {
+        match self {
+            Self::Crew(crew) => crew.see_to(remains),
+            Self::Later(pile) => {
+                pile.lock().unwrap_or_else(PoisonError::into_inner).push(remains);
+            }
+        }
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        match self {
+            Self::Crew(crew) => crew.put(Work::Refill),
+            Self::Later(_) => {}
+        }
+    }
+}
+
+/// Waits for all that was left.
+pub(super) fn clear(pile: &Pile) {
+    drop(std::mem::take(&mut *pile.lock().unwrap_or_else(PoisonError::into_inner)));
+}
