@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use stockade::confine::Network;
 use stockade::launch::Warmth;
 use stockade::tier::Tier;
 
+use crate::floor::{Floor, compile};
 use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
 use crate::peers::{self, Peer};
 use crate::role::first_call;
@@ -100,13 +101,17 @@ fn first<'a>(name: &str, network: Network, most: f64, ground: &Ground) -> Contes
 fn floors<'a>(ground: &Ground) -> (Vec<Contestant<'a>>, Vec<String>) {
     let (mut floors, mut missing) = (Vec::new(), Vec::new());
     match static_program(&ground.folder("static")) {
-        Some(program) => floors.push(Contestant::new(
+        Ok(program) => floors.push(Contestant::new(
             "bare spawn of a static program that does nothing",
             Kind::Floor,
             None,
             move || spawn(&[&program]),
         )),
-        None => missing.push("a static program that does nothing: no `gcc` here".to_owned()),
+        Err(why) => missing.push(format!("a static program that does nothing: {why}")),
+    }
+    match Floor::build(ground) {
+        Ok(floor) => floors.extend(floor.contestants()),
+        Err(why) => missing.push(format!("the floor: {why}")),
     }
     floors.extend(binary().map(|binary| {
         let argv = [binary.into_os_string(), "--version".into()];
@@ -115,13 +120,10 @@ fn floors<'a>(ground: &Ground) -> (Vec<Contestant<'a>>, Vec<String>) {
     (floors, missing)
 }
 
-fn static_program(folder: &Path) -> Option<PathBuf> {
+fn static_program(folder: &Path) -> Result<PathBuf, String> {
     let (source, program) = (folder.join("nothing.c"), folder.join("nothing"));
     std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-static", "-O2", "-o"]).arg(&program).arg(&source);
-    let made = gcc.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    made.is_ok_and(|status| status.success()).then_some(program)
+    compile(&source, &program).map(|()| program)
 }
 
 /// `stockade run` in both tiers.

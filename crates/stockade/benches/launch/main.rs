@@ -18,6 +18,7 @@
 mod chart;
 mod deadline;
 mod document;
+mod floor;
 mod ground;
 mod host;
 mod launches;

@@ -8,6 +8,7 @@ use stockade::confine::Network;
 use stockade::launch::Warmth;
 use stockade::tier::Tier;
 
+use crate::floor::Floor;
 use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
 use crate::peers::{self, BUBBLEWRAP};
 use crate::stats::throughput_time;
@@ -20,8 +21,8 @@ const LEAST: f64 = 4.0;
 /// Judged, recorded and watched, but in no box: what is left if a box cost nothing.
 const UNBOXED: &str = "library, process tier: no box";
 
-/// Something that is done over and over from many threads.
-type Doing<'a> = (String, Box<dyn Fn() + Sync + 'a>);
+/// Something that is done over and over, so many at once and so long: how often in a second.
+type Doing<'a> = (String, Box<dyn Fn(usize, Duration) -> f64 + 'a>);
 
 pub(crate) fn measure(ground: &Ground) -> String {
     let warm = |name: &str, spares| {
@@ -29,19 +30,18 @@ pub(crate) fn measure(ground: &Ground) -> String {
     };
     let (copied, waiting) = (warm("flight-copied", 0), warm("flight-waiting", 2));
     let unboxed = ground.open("flight-unboxed", in_tier(Tier::Process));
-    let ours = |stockade| -> Box<dyn Fn() + Sync + '_> { Box::new(move || call(stockade)) };
     let mut doings: Vec<Doing<'_>> = vec![
-        ("bare spawn".to_owned(), Box::new(|| spawn(&[PROGRAM]))),
-        (UNBOXED.to_owned(), ours(&unboxed)),
-        ("**library, copies of the template**".to_owned(), ours(&copied)),
-        ("**library, two boxes wait**".to_owned(), ours(&waiting)),
+        from_threads("bare spawn", || spawn(&[PROGRAM])),
+        from_threads(UNBOXED, || call(&unboxed)),
+        from_threads("**library, copies of the template**", || call(&copied)),
+        from_threads("**library, two boxes wait**", || call(&waiting)),
     ];
+    doings.extend(Floor::build(ground).ok().map(|floor| -> Doing<'_> {
+        let name = "the floor: boxes in C that share an empty network".to_owned();
+        (name, Box::new(move |in_flight, time| floor.per_second(in_flight, time)))
+    }));
     let bubblewrap = peers::found(ground).0.into_iter().find(|peer| peer.name == BUBBLEWRAP);
-    doings.extend(
-        bubblewrap.map(|peer| -> Doing<'_> {
-            (peer.name.to_owned(), Box::new(move || spawn(&peer.argv)))
-        }),
-    );
+    doings.extend(bubblewrap.map(|peer| from_threads(peer.name, move || spawn(&peer.argv))));
     let head = ["runs per second", "2 in flight", "8 in flight", "32 in flight", "bwrap = 1", ""];
     let mut table = Table::new(&head);
     let figures: Vec<Vec<f64>> = IN_FLIGHT.map(|width| in_pieces(&doings, width)).into();
@@ -65,11 +65,17 @@ pub(crate) fn measure(ground: &Ground) -> String {
 fn in_pieces(doings: &[Doing<'_>], in_flight: usize) -> Vec<f64> {
     let mut all = vec![0.0; doings.len()];
     for _piece in 0..PIECES {
-        for (sum, (_, once)) in all.iter_mut().zip(doings) {
-            *sum += per_second(in_flight, throughput_time() / PIECES, once) / f64::from(PIECES);
+        for (sum, (_, per_second)) in all.iter_mut().zip(doings) {
+            *sum += per_second(in_flight, throughput_time() / PIECES) / f64::from(PIECES);
         }
     }
     all
+}
+
+/// What each of many threads does over and over.
+fn from_threads<'a>(name: &str, once: impl Fn() + Sync + 'a) -> Doing<'a> {
+    let per_second = move |in_flight, time| per_second(in_flight, time, &once);
+    (name.to_owned(), Box::new(per_second))
 }
 
 fn per_second(in_flight: usize, time: Duration, once: &(dyn Fn() + Sync)) -> f64 {
