@@ -36,6 +36,7 @@ pub(super) struct Disk {
     most: Growth,
     folders: Arc<[Writable]>,
     volumes: Vec<Volume>,
+    minds_inner_mounts: bool,
     started: Instant,
     /// On the clock that files are stamped by.
     since: SystemTime,
@@ -73,6 +74,7 @@ impl Disk {
             most,
             folders,
             volumes,
+            minds_inner_mounts: false,
             started,
             since: SystemTime::now(),
             survey: None,
@@ -82,8 +84,12 @@ impl Disk {
         }))
     }
 
-    /// Also minds what is mounted inside the folders, which the run can write too.
-    pub(super) fn mind_inner_mounts(&mut self) {
+    /// Also minds what is mounted inside the folders, which the run can write too: from the first look
+    /// on, for most runs have ended by then.
+    fn mind_inner_mounts(&mut self) {
+        if std::mem::replace(&mut self.minds_inner_mounts, true) {
+            return;
+        }
         for mount in inner_mounts(&self.folders) {
             // One that is gone again cannot be written either.
             let _gone = Volume::add(&mut self.volumes, mount);
@@ -97,6 +103,7 @@ impl Disk {
 
     /// Looks at the disk; says which limit the run has passed.
     pub(super) fn look(&mut self, first: u32) -> Option<LimitHit> {
+        self.mind_inner_mounts();
         let growth = self.growth();
         let now = Instant::now();
         if let Some(survey) = &mut self.survey {

@@ -114,9 +114,8 @@ impl<'a> Watch<'a> {
     }
 
     /// Also watches what is added to the disk.
-    pub(super) fn with_disk(mut self, mut disk: Option<Disk>) -> Self {
-        if let Some(disk) = &mut disk {
-            disk.mind_inner_mounts();
+    pub(super) fn with_disk(mut self, disk: Option<Disk>) -> Self {
+        if disk.is_some() {
             self.next_look = self.next_look.or_else(|| Instant::now().checked_add(LOOK_PAUSE));
         }
         self.disk = disk;
