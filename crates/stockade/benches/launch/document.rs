@@ -23,27 +23,25 @@ the ratios.
   is apart: the end as far as the caller waits for it, and what a thread does in the background.
 - *binary*: a process of its own for each call, which is what a hook of an agent pays.
 
-Nothing can be below the bare spawn: exec, the dynamic loader and the exit of `/bin/true`. What is handed to
-a box that waits costs two wake-ups of other processes more. A box that is copied costs its namespaces, of which
-the one for the network is the dearest by far, and one that is made from nothing its root, mount by
-mount, and the keeper's own exec. The binary pays its own exec and loader before it can do anything: that
-floor is `stockade --version`, and for any program at all the static one that does nothing.
+Nothing can be below the bare spawn: exec, the dynamic loader and the exit of `/bin/true`. *The floor* is what the
+system calls of a box cost by themselves: namespaces, a root of the same mounts, no capabilities, Landlock, a filter,
+a first process and the program, by a C program (`benches/launch/floor.c`) that judges, records, limits, reads and
+looks at nothing. *By the caller itself* is what a library could reach in its first call, *as a command* what a
+command could. Below `stockade --version` no command of Stockade can be: that is its own exec and start.
 
 What is not met, and where the floor is:
 
-- *The first call*: the table of parts has what a box from nothing takes when nothing is inspected, decided,
-  recorded or looked at: keeper, namespaces, a root of some twenty mounts, cgroups and a network namespace
-  are more than 4 x bare. `unshare`, which makes namespaces and nothing else, is above 3. Keeper and cgroups are made
-  while the call is still judged. To make the whole box meanwhile was tried: 0.2 ms less, and 2 ms more for each
-  call that is refused, so it was left.
+- *The first call*: the targets leave 0.2 to 0.4 ms above the floor, and in that time a call is judged and recorded, a journal,
+  cgroups, pipes and a keeper are made, and the box is looked at from outside. The keeper and the namespaces are made while the
+  call is judged, and the cgroups while the root is made ([decision 0017](../decisions/0017-early-namespaces.md)); on two
+  processors both ways are as long, so that what is left is work. Cgroups of version 1, as here, are three folders and some twenty files.
 - *A copy*: *library, process tier* is the same call without a box, judged, recorded and watched by a keeper. It is
   at 2 x bare already, where the target is, and a copy adds 0.3 to 0.4 ms: four processes that hand over to each other,
   four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter. A box that waits,
   which is the default, has all of that behind it, and costs less than no box.
-- *Several in flight*: here only work counts, not waiting. Without any box the same calls reach 3 to 4 times bwrap,
-  so that a box would have to cost nothing.
-- *The binary*: `stockade --version` alone takes nearly all of the target, `/bin/true` half of it, and neither has done
-  anything yet.
+- *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
+  has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
+- *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on nine times, which is why the binary is far behind
   bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.
