@@ -43,6 +43,9 @@ impl Ahead {
         let identity = Identity::of_caller();
         let thread = thread::Builder::new().name("stockade-ahead".to_owned());
         let thread = thread.spawn(move || make(expected, identity)).ok()?;
+        // It may have been put behind this one on the same processor, though another is idle; soon it
+        // waits for the keeper, which gets that one.
+        thread::yield_now();
         Some(Self { expected, identity, thread: Some(thread) })
     }
 
