@@ -44,8 +44,7 @@ pub struct Ended {
     /// User and system time of the whole tree, as far as it was waited for by its parents or by
     /// the keeper: a process whose parent ignores SIGCHLD is not counted by the kernel.
     pub cpu: Duration,
-    /// User and system time of the program itself, to a hundredth of a second: what `RLIMIT_CPU`
-    /// counts.
+    /// User and system time of the program itself: what `RLIMIT_CPU` counts, in ticks.
     pub program_cpu: Duration,
     /// The largest resident set of one process.
     pub peak_rss_bytes: u64,

@@ -16,7 +16,7 @@ use super::sharing;
 use super::step::Step;
 use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, Poll, pr, sig};
 use super::template;
-use super::tree::{Count, used_by};
+use super::tree::Count;
 use super::watch::{At, CONTROL, Failed, Order, hear_host, tell};
 use super::wire::{Report, UNLIMITED, cause, kind};
 
@@ -221,7 +221,7 @@ impl Life {
         let mut information = [0; 128];
         let _taken = sys::read(self.children, &mut information);
         // A zombie's figures are final, and gone once it is reaped.
-        self.program_cpu_ns = used_by(self.program, self.proc).unwrap_or(self.program_cpu_ns);
+        self.program_cpu_ns = sys::used_by_ns(self.program).unwrap_or(self.program_cpu_ns);
         while let Ok(Some((pid, status))) = sys::reap() {
             if pid == self.program {
                 self.status = Some(status);

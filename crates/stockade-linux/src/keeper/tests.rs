@@ -166,14 +166,6 @@ fn every_step_has_a_number_of_its_own() {
     assert_eq!(Step::from_number(Step::Execute.number() + 1), None);
 }
 
-#[test]
-fn processor_time_is_read_behind_the_name() {
-    let stat = b"7 (a) b (12 13 14) Z 1 7 7 0 -1 4 0 0 0 0 25 17 900 900 20 0 1 0 5 0 0";
-    assert_eq!(super::tree::ticks_in(stat), Some(42));
-    assert_eq!(super::tree::ticks_in(b"7 (a) Z 1"), None);
-    assert_eq!(super::tree::ticks_in(b""), None);
-}
-
 /// Between a fork and an execution nothing may allocate. The keeper, and every process that it clones,
 /// is a program that has nothing to allocate with: no library, no loader, no heap of its own.
 #[test]

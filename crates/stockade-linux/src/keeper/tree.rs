@@ -84,7 +84,7 @@ impl Tree {
     pub(crate) fn reap(&mut self) -> Reaped {
         if self.status.is_none() && self.program != 0 {
             // Readable until it is reaped; afterwards only sums with its children are left.
-            self.program_cpu_ns = used_by(self.program, self.proc).unwrap_or(self.program_cpu_ns);
+            self.program_cpu_ns = sys::used_by_ns(self.program).unwrap_or(self.program_cpu_ns);
         }
         let mut reaped = Reaped::Nothing;
         loop {
@@ -203,32 +203,6 @@ impl Tree {
         sys::close(threads);
         fits
     }
-}
-
-/// The processor time of one process, as its `stat` file gives it.
-pub(crate) fn used_by(process: Pid, proc: Fd) -> Option<u64> {
-    // USER_HZ of asm-generic/param.h is 100 on every architecture that the keeper knows.
-    const TICK_NS: u64 = 10_000_000;
-    let file = Path::new().number(process).text("/stat").open(proc).ok()?;
-    let mut buffer = [0; 512];
-    let len = sys::pread(file, &mut buffer, 0);
-    sys::close(file);
-    ticks_in(buffer.get(..len.ok()?)?).map(|ticks| ticks.saturating_mul(TICK_NS))
-}
-
-/// The sum of `utime` and `stime`, fields 14 and 15. The second field is a name in parentheses that
-/// may hold anything, so counting starts behind the last of them.
-pub(crate) fn ticks_in(stat: &[u8]) -> Option<u64> {
-    const UTIME_AFTER_NAME: usize = 12;
-    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = stat.get(name_end..)?.split(|byte| *byte == b' ').skip(UTIME_AFTER_NAME);
-    let mut number = || {
-        fields.next()?.iter().try_fold(0_u64, |number, byte| {
-            let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
-            Some(number.saturating_mul(10).saturating_add(u64::from(digit)))
-        })
-    };
-    Some(number()?.saturating_add(number()?))
 }
 
 /// Processes whose children are still to be counted.
