@@ -40,8 +40,13 @@ impl Early {
             return None;
         }
         let [line, theirs] = notices::socket_pair().ok()?;
-        let (forked, is_in_cgroup) = match spaces::fork_into(namespaces, unified) {
-            Err(_) if unified.is_some() => (spaces::fork_into(namespaces, None), false),
+        let outer = is_root.then_some((request.outer_uid, request.outer_gid));
+        let fork = |cgroup| {
+            let fork = || spaces::fork_into(namespaces, cgroup);
+            outer.map_or_else(fork, |user| spaces::fork_as(user, fork))
+        };
+        let (forked, is_in_cgroup) = match fork(unified) {
+            Err(_) if unified.is_some() => (fork(None), false),
             other => (other, unified.is_some()),
         };
         if let Ok(Forked::Child) = forked {
@@ -53,7 +58,7 @@ impl Early {
             sys::close(line);
             return None;
         };
-        let outer = if is_root { (request.outer_uid, request.outer_gid) } else { (NONE, NONE) };
+        let outer = outer.unwrap_or((NONE, NONE));
         let early = Self { first, line, namespaces: request.namespaces, outer, is_in_cgroup };
         if is_root && map_from_outside(request, first).is_err() {
             early.end();
@@ -119,11 +124,18 @@ fn await_plan_in_child(request: &Request, line: Fd, was_root: bool) -> ! {
     let Some(mut cell) = plan else { sys::exit(126) };
     sys::close(line);
     cell.is_mapped = true;
-    let ids = if was_root { spaces::take_on(request.inner_uid, request.inner_gid) } else { Ok(()) };
+    let ids = if was_root { take_on_in_child(request) } else { Ok(()) };
     match ids.at(Step::MapIds) {
         Ok(()) => first::be_first_in_child(&mut cell),
         Err(failed) => first::fail_in_child(&cell, failed),
     }
+}
+
+/// Takes on the ids that were mapped from outside: one that is saved is root's still.
+fn take_on_in_child(request: &Request) -> sys::Result<()> {
+    spaces::take_on(request.inner_uid, request.inner_gid)?;
+    // By the machine's setting, a change of ids can let others look inside.
+    sys::prctl(pr::SET_DUMPABLE, 0)
 }
 
 fn map_in_child(request: &Request) -> sys::Result<()> {

@@ -2,10 +2,13 @@
 //! that is never asked for.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
-use stockade_linux::{CgroupLimits, Expectation, Jail, Mechanism, Network, Ready, Warmth, Yard};
+use stockade_linux::{
+    CgroupLimits, Expectation, Identity, Jail, Mechanism, Network, Ready, Warmth, Yard,
+};
 
 use crate::attest::{everything, steps};
 use crate::boxes::closed;
@@ -60,6 +63,27 @@ fn it_is_the_same_user_inside_and_outside() {
     let (inside, other) = (run(ready, who), run(other, who));
     assert!(inside.contains("deny"), "{inside}");
     assert_eq!(inside, other);
+}
+
+/// Whoever owns the namespace pays for what its processes take of the kernel, such as inotify instances
+/// and pending signals: of root's share a box would take what the machine needs.
+#[test]
+fn its_namespace_belongs_to_its_own_user_and_not_to_root() {
+    let (other, ready) =
+        (unexpected(closed("/bin/sh")), expected(Network::None, closed("/bin/sh")));
+    let owner = owner_of_namespace(&ready);
+    assert_eq!(owner, owner_of_namespace(&other));
+    assert_eq!(owner, Identity::of_caller().outer_uid);
+}
+
+fn owner_of_namespace(ready: &Ready) -> u32 {
+    const NS_GET_OWNER_UID: libc::c_ulong = 0xb704;
+    let namespace = fs::File::open(format!("/proc/{}/ns/user", ready.pid())).unwrap();
+    let mut owner = u32::MAX;
+    // SAFETY: the kernel writes one number.
+    let asked = unsafe { libc::ioctl(namespace.as_raw_fd(), NS_GET_OWNER_UID, &raw mut owner) };
+    assert_eq!(asked, 0, "{}", std::io::Error::last_os_error());
+    owner
 }
 
 #[test]
