@@ -115,17 +115,16 @@ fn line_of(inner: u32, outer: u32) -> Path {
     Path::new().number(inner as i32).text(" ").number(outer as i32).text(" 1")
 }
 
-/// The first process until the plan is there. What fails before is told by the keeper, which then
-/// finds nobody to hand it to.
+/// The first process until the plan is there. What fails before is told when it is: there is nobody to
+/// tell it to.
 fn await_plan_in_child(request: &Request, line: Fd, was_root: bool) -> ! {
     let tied = sys::prctl(pr::SET_PDEATHSIG, sig::KILL);
     let mapped = if was_root { tied } else { tied.and_then(|()| map_in_child(request)) };
-    let plan = mapped.ok().and_then(|()| Cell::receive(line).ok()).flatten();
-    let Some(mut cell) = plan else { sys::exit(126) };
+    let Ok(Some(mut cell)) = Cell::receive(line) else { sys::exit(126) };
     sys::close(line);
     cell.is_mapped = true;
-    let ids = if was_root { take_on_in_child(request) } else { Ok(()) };
-    match ids.at(Step::MapIds) {
+    let has_ids = if was_root { mapped.and_then(|()| take_on_in_child(request)) } else { mapped };
+    match has_ids.at(Step::MapIds) {
         Ok(()) => first::be_first_in_child(&mut cell),
         Err(failed) => first::fail_in_child(&cell, failed),
     }

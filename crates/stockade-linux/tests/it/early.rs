@@ -7,13 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Expectation, Identity, Jail, Mechanism, Network, Ready, Warmth, Yard,
+    CgroupLimits, Errno, Expectation, Identity, Jail, Mechanism, Network, Ready, StartError, Step,
+    Warmth, Yard, landlock_abi,
 };
 
 use crate::attest::{everything, steps};
 use crate::boxes::closed;
 use crate::roles::{command, said, say};
-use crate::support::{Mark, finish, shell, within};
+use crate::support::{Mark, finish, shell, skip, within};
 
 const LIMITS: CgroupLimits = CgroupLimits {
     memory_bytes_max: Some(256 << 20),
@@ -114,6 +115,50 @@ fn a_step_that_fails_ends_in_an_error_that_names_it_here_too() {
         assert_eq!(run.map(drop).expect_err(&format!("{step:?}")).step, step);
         assert!(!folder.path().join("ran").exists(), "{step:?}");
         assert_eq!(mark.found(), [], "{step:?}");
+    }
+}
+
+/// Where a machine refuses the ids, callers go on without namespaces, by this very error.
+#[test]
+fn ids_that_are_refused_are_told_as_without_an_expectation() {
+    if landlock_abi().is_none() {
+        skip("this kernel has no Landlock");
+        return;
+    }
+    let output = command("expects-refused").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}");
+    let refused = StartError { step: Step::MapIds, errno: Errno::ACCESS };
+    assert_eq!(said(&told, "unexpected"), format!("{refused:?}"));
+    assert_eq!(said(&told, "expected"), format!("{refused:?}"));
+}
+
+/// Opens no file for writing any more but in `/dev`, and asks for boxes.
+pub(crate) fn expect_what_is_refused() {
+    const WRITE_FILE: u64 = 2;
+    let attributes = [WRITE_FILE];
+    let (at, len) = (attributes.as_ptr(), size_of_val(&attributes));
+    // SAFETY: the kernel reads the one word of the attributes.
+    let ruleset = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, at, len, 0) };
+    let devices = fs::File::open("/dev").unwrap();
+    // struct landlock_path_beneath_attr, which is packed: the rights, then the descriptor.
+    let rule = [WRITE_FILE, u64::try_from(devices.as_raw_fd()).unwrap()];
+    let at = rule.as_ptr();
+    // SAFETY: the kernel reads twelve bytes of the rule.
+    let added = unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, 1, at, 0) };
+    assert_eq!(added, 0);
+    // SAFETY: this takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    // SAFETY: likewise.
+    let locked = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0) };
+    assert_eq!(locked, 0);
+    for (name, is_expected) in [("unexpected", false), ("expected", true)] {
+        let yard = Yard::new(Warmth::Cold);
+        if is_expected {
+            yard.expect(Expectation { limits: LIMITS, network: Network::None });
+        }
+        let refused = yard.ready(closed("/bin/sh"), LIMITS).unwrap_err();
+        say(name, format!("{refused:?}"));
     }
 }
 
