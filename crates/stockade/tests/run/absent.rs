@@ -1,10 +1,12 @@
 //! Protected paths that are not there: made by every way round the watch, and gone afterwards.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::helper::Helper;
 use crate::jail::{jailed, project};
 use crate::support::{Project, kept, skip};
 
@@ -74,6 +76,37 @@ fn a_folder_that_the_box_closes_to_its_owner_keeps_nothing_in_the_project() {
         let report = run(&project, &[".tool", "ci/deploy"], script);
         is_moved_away(&project, name, &report);
         let _none = fs::remove_dir_all(project.path("ci"));
+    }
+}
+
+#[test]
+fn a_name_goes_whatever_is_wrong_with_the_place_of_what_was_moved_away() {
+    let Some(project) = project() else { return };
+    let uid = rustix::process::geteuid().as_raw();
+    let base = project.beside("tmp").join(format!("stockade-{uid}"));
+    let place = base.join("quarantine");
+    let private = || fs::Permissions::from_mode(0o700);
+    let spoilt: [fn(&Path); 3] = [
+        |place| fs::write(place, "").unwrap(),
+        |place| symlink("/", place).unwrap(),
+        |place| {
+            fs::create_dir(place).unwrap();
+            fs::set_permissions(place, fs::Permissions::from_mode(0o0)).unwrap();
+        },
+    ];
+    fs::write(project.path("make.sh"), "echo evil > .mcp.json").unwrap();
+    for spoil in spoilt {
+        fs::create_dir(&base).unwrap();
+        fs::set_permissions(&base, private()).unwrap();
+        spoil(&place);
+        let report = Helper::new("run-boxed", &project, &["sh", "make.sh"]).answer();
+        assert!(fs::symlink_metadata(project.path(".mcp.json")).is_err(), "{report}");
+        let [now] = places(&report).try_into().unwrap();
+        assert_eq!(fs::read_to_string(now).unwrap(), "evil\n");
+        if place.is_dir() && !place.is_symlink() {
+            fs::set_permissions(&place, private()).unwrap();
+        }
+        fs::remove_dir_all(&base).unwrap();
     }
 }
 

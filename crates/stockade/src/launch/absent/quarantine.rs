@@ -26,6 +26,13 @@ struct Left {
 
 /// Moves a name out of its folder; says where it is now.
 pub(super) fn move_away(folder: &OwnedFd, name: &OsStr) -> std::io::Result<PathBuf> {
+    // Whatever is wrong with the place for it, it must not keep its name.
+    let aside = |error| put_aside(folder, name).map_err(|_errno| error);
+    lock_up(folder, name).or_else(aside)
+}
+
+/// Moves a name to a place of its own in quarantine.
+fn lock_up(folder: &OwnedFd, name: &OsStr) -> std::io::Result<PathBuf> {
     let (all, all_path) = open_all()?;
     let own = OsString::from(CallId::new().to_string());
     rustix::fs::mkdirat(&all, &own, Mode::RWXU)?;
@@ -35,13 +42,11 @@ pub(super) fn move_away(folder: &OwnedFd, name: &OsStr) -> std::io::Result<PathB
         Err(Errno::XDEV) => carry(folder, name, &place),
         other => other.map_err(Into::into),
     };
-    match moved {
-        Ok(()) => Ok(all_path.join(own).join(name)),
-        Err(error) => {
-            scratch::remove_any(all.as_fd(), &own)?;
-            put_aside(folder, name).map_err(|_errno| error)
-        }
+    if let Err(error) = moved {
+        scratch::remove_any(all.as_fd(), &own)?;
+        return Err(error);
     }
+    Ok(all_path.join(own).join(name))
 }
 
 /// The folder of all that was moved away: it is kept, so it is not among what every start goes through.
