@@ -107,10 +107,41 @@ fn is_one_of_many(path: &Path) -> bool {
     name.is_some_and(|name| MULTI_CALL.contains(&name)) && target.file_name() != path.file_name()
 }
 
-/// Those of the names that a folder has, in one reading of it; `None` if it cannot be listed.
+/// Those of the names that a folder has or may have, in one reading of it; `None` if it cannot be listed.
 fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
     let entries = std::fs::read_dir(folder).ok()?.map_while(Result::ok);
     let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
     let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();
-    Some(names.iter().filter(|name| present.contains(**name)).copied().collect())
+    // A path is in no list.
+    let may_be_there = |name: &&&str| name.contains('/') || present.contains(**name);
+    Some(names.iter().filter(may_be_there).copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::stat;
+
+    use super::*;
+
+    #[test]
+    fn a_denied_path_is_found_in_a_folder_that_is_listed_as_a_name_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = folder.path().join("inner/tool");
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        std::fs::write(&tool, "x").unwrap();
+        std::fs::hard_link(&tool, folder.path().join("alias")).unwrap();
+        let file = Identity::of(&stat(&tool).unwrap());
+        for denied in ["inner/tool", "alias", tool.to_str().unwrap()] {
+            let settings = Settings {
+                deny: [denied.to_owned()].into(),
+                search_path: vec![folder.path().to_owned()],
+                ..Settings::default()
+            };
+            let few = SystemFiles::named(&settings, settings.deny.iter());
+            assert_eq!(few.names_of(&file), [denied]);
+            let many: Vec<String> = (0..=ASKED_ONE_BY_ONE_MAX).map(|at| at.to_string()).collect();
+            let known = Known::gather(&settings, many.iter().map(String::as_str));
+            assert_eq!(known.by_identity.get(&file), Some(&vec![denied.to_owned()]));
+        }
+    }
 }
