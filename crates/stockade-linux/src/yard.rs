@@ -13,6 +13,8 @@ mod mounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rustix::io::Errno;
+
 use self::ahead::Ahead;
 pub use self::ahead::Expectation;
 use self::crew::{Crew, Work};
@@ -151,11 +153,16 @@ impl Yard {
     fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        let (keeper, limits) = match expected {
-            Some(ahead) => ahead.finish(jail, limits)?,
-            None => ahead::make_now(limits)?,
+        let cold = |(keeper, limits)| Ready::cold(keeper, &sheet, Outlook::of(jail), limits);
+        let made = match expected {
+            Some(ahead) => ahead.finish(jail, limits).and_then(cold),
+            None => return ahead::make_now(limits).and_then(cold),
         };
-        Ready::cold(keeper, &sheet, Outlook::of(jail), limits)
+        match made {
+            // Somebody killed it while it waited.
+            Err(StartError { errno: Errno::PIPE, .. }) => ahead::make_now(limits).and_then(cold),
+            other => other,
+        }
     }
 
     /// How many boxes were given that came to be in this way.

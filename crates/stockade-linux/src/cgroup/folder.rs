@@ -167,9 +167,10 @@ impl Folder {
         let mut usage = CgroupUsage { cpu: self.cpu(), ..CgroupUsage::default() };
         if self.controls(Controller::Tasks) {
             usage.tasks_peak = self.number("pids.peak");
-            // None was refused as long as there was room for one more.
+            // None was refused as long as there was room. The kernel notes the peak without a lock, so
+            // that it may have been somewhat higher.
             let had_room =
-                usage.tasks_peak.zip(self.tasks_max).is_some_and(|(peak, most)| peak < most);
+                usage.tasks_peak.zip(self.tasks_max).is_some_and(|(peak, most)| peak < most / 2);
             usage.forks_refused = if had_room { Some(0) } else { self.entry("pids.events", "max") };
         }
         match self.version {

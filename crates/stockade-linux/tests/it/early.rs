@@ -14,7 +14,7 @@ use stockade_linux::{
 use crate::attest::{everything, steps};
 use crate::boxes::closed;
 use crate::roles::{command, said, say};
-use crate::support::{Mark, finish, shell, skip, within};
+use crate::support::{Mark, bare, finish, shell, skip, within};
 
 const LIMITS: CgroupLimits = CgroupLimits {
     memory_bytes_max: Some(256 << 20),
@@ -174,21 +174,43 @@ fn nothing_stays_of_one_that_is_never_asked_for() {
 
 /// Expects a box, and goes away: in a process of its own, which has no other children.
 pub(crate) fn expect_in_vain() {
-    let yard = Yard::new(Warmth::Cold);
-    yard.expect(Expectation { limits: LIMITS, network: Network::None });
-    let has_first = || {
-        children_of(std::process::id()).iter().any(|keeper| {
-            children_of(*keeper).iter().any(|first| Path::new(&format!("/proc/{first}")).exists())
-        })
-    };
-    say("there", within(Duration::from_secs(5), has_first));
-    let all: Vec<u32> = children_of(std::process::id())
-        .into_iter()
-        .flat_map(|keeper| children_of(keeper).into_iter().chain([keeper]))
-        .collect();
+    let (yard, all) = expecting();
     drop(yard);
     let left = all.iter().filter(|pid| Path::new(&format!("/proc/{pid}")).exists()).count();
     say("left", left);
+}
+
+#[test]
+fn one_that_was_killed_meanwhile_is_made_again() {
+    for which in ["keeper", "first"] {
+        let output = command("expects-killed").env(WHICH, which).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!((said(&told, "there"), said(&told, "out")), ("true", "ran"), "{which}");
+    }
+}
+
+const WHICH: &str = "STOCKADE_TEST_KILLED";
+
+/// Expects a box, kills what waits for it, and asks for one.
+pub(crate) fn expect_what_is_killed() {
+    let (yard, all) = expecting();
+    let is_first = std::env::var(WHICH).unwrap() == "first";
+    let killed = if is_first { all.first() } else { all.last() }.unwrap();
+    assert!(bare("kill").args(["-9", &killed.to_string()]).status().unwrap().success());
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    say("out", run(ready, "echo ran").trim());
+}
+
+/// A yard that expects a box, once it has a first process; that, and then its keeper.
+fn expecting() -> (Yard, Vec<u32>) {
+    let yard = Yard::new(Warmth::Cold);
+    yard.expect(Expectation { limits: LIMITS, network: Network::None });
+    let keepers = || children_of(std::process::id());
+    let has_first = || keepers().iter().any(|keeper| !children_of(*keeper).is_empty());
+    say("there", within(Duration::from_secs(5), has_first));
+    let with_first = |keeper| children_of(keeper).into_iter().chain([keeper]);
+    (yard, keepers().into_iter().flat_map(with_first).collect())
 }
 
 fn children_of(pid: u32) -> Vec<u32> {

@@ -55,6 +55,7 @@ fn plays_a_role_when_asked() {
         Ok("broker-race") => crate::broker_races::race(),
         Ok("broker-costs") => crate::broker_races::costs(),
         Ok("box-leaks") => box_leaks(),
+        Ok("expects-killed") => crate::early::expect_what_is_killed(),
         Ok("expects") => crate::early::expect_in_vain(),
         Ok("expects-refused") => crate::early::expect_what_is_refused(),
         Ok("yard-flooded") => crate::yard::run_without_a_pause(),
