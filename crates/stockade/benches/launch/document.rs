@@ -35,8 +35,8 @@ What is not met, and where the floor is:
   as root: 1.7 ms until the call is judged and recorded and its box described, in which keeper and namespaces are made on the other
   processor; 0.25 to take the folders with other owners, which an ordinary user is spared; 0.6 for the root, in which the cgroups are made; 0.25
   for the program's process and its locks; 0.2 to look at all that from outside and to hand the program over; 0.55 for the program;
-  0.4 for its end, the figures and the report. To make the whole box before the call is judged would save some 0.5 ms, on a
-  second processor, and make a box for every call that is refused ([decision 0017](../decisions/0017-early-namespaces.md)).
+  0.4 for its end, the figures and the report. To order the whole box before the call is judged was tried, and won
+  nothing here ([decision 0017](../decisions/0017-early-namespaces.md)).
 - *A copy*: *library, process tier* is the same call without a box, judged, recorded and watched by a keeper. It is
   at 2 x bare already, where the target is, and a copy adds 0.3 to 0.4 ms: four processes that hand over to each other,
   four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter. A box that waits,
