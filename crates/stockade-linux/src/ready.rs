@@ -84,8 +84,7 @@ impl Ready {
         let fittings = Fittings {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
-            cgroup: limits.so_far(),
-            cgroup_later: limits.is_later(),
+            limits: &limits,
             supervisor: None,
         };
         let mut remains = keeper.order(sheet, &fittings)?;

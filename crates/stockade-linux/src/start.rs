@@ -149,7 +149,7 @@ fn launch(
     mut jail: Option<Jail>,
     judge: impl FnOnce(&Attested) -> bool,
 ) -> Result<Running, StartError> {
-    let cgroup = jail.as_mut().and_then(|jail| jail.cgroup.take());
+    let limits = Limits::There(jail.as_mut().and_then(|jail| jail.cgroup.take()));
     let sheet = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
     let paths = jail.as_ref().map(|jail| (jail.program.as_c_str(), jail.cwd.as_c_str()));
@@ -181,8 +181,7 @@ fn launch(
         let fittings = Fittings {
             line: None,
             gate: waits.then(|| far.as_fd()),
-            cgroup: cgroup.as_ref(),
-            cgroup_later: false,
+            limits: &limits,
             supervisor: None,
         };
         let packed = sheet.fit(&fittings).at(Step::PrepareBox)?;
@@ -191,7 +190,7 @@ fn launch(
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
     let locked = jail.as_ref().filter(|jail| jail.form != Form::Unlocked);
-    let expected = locked.map(|jail| Expected::of(jail).with_cgroup(cgroup.as_ref()));
+    let expected = locked.map(|jail| Expected::of(jail).with_cgroup(limits.so_far()));
     drop((theirs, spec, far, sheet));
     let process = hear_forked(&line)?;
     let attested = match &expected {
@@ -199,7 +198,7 @@ fn launch(
         Some(_) | None => None,
     };
     hear_executed(&line)?;
-    let remains = Remains { keeper: Some(keeper), cgroup, ..Remains::default() };
+    let remains = Remains { keeper: Some(keeper), cgroup: limits.made(), ..Remains::default() };
     let running = Running::new(line, ours, process, remains);
     Ok(match expected {
         Some(expected) => running.with_box(expected, attested, None),

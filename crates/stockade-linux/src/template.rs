@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Limits};
 use crate::control::Line;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
@@ -32,8 +32,7 @@ impl Template {
         let fittings = Fittings {
             line: Some(far.as_fd()),
             gate: None,
-            cgroup: None,
-            cgroup_later: false,
+            limits: &Limits::There(None),
             supervisor: Some(supervisor.as_fd()),
         };
         let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
@@ -44,14 +43,14 @@ impl Template {
     }
 
     /// Makes a box.
-    pub(crate) fn copy(self: &Arc<Self>, cgroup: Option<Cgroup>) -> Result<Ready, StartError> {
+    pub(crate) fn copy(self: &Arc<Self>, cgroup: Cgroup) -> Result<Ready, StartError> {
+        let limits = Limits::There(Some(cgroup));
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
         let fittings = Fittings {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
-            cgroup: cgroup.as_ref(),
-            cgroup_later: false,
+            limits: &limits,
             supervisor: None,
         };
         let packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
@@ -59,7 +58,7 @@ impl Template {
         drop(packed);
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
-        let remains = Remains { _template: template, cgroup, ..Remains::default() };
+        let remains = Remains { _template: template, cgroup: limits.made(), ..Remains::default() };
         Ready::meet(line, gate, self.outlook.clone(), remains)
     }
 }

@@ -305,6 +305,6 @@ impl Stock {
 
 /// A copy that has all that was asked for.
 fn copy(template: &Arc<Template>, cgroup: Cgroup) -> Option<Ready> {
-    let ready = template.copy(Some(cgroup)).ok()?;
+    let ready = template.copy(cgroup).ok()?;
     ready.attested().is_some_and(|seen| seen.missing.is_empty()).then_some(ready)
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::Sabotage;
 use super::{Form, Jail, Nesting, Network};
 use crate::blob::Blob;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Limits};
 use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Name, Plan, Rule, new, option};
 use crate::keeper::wire::UNLIMITED;
 use crate::landlock::{self, Landlock};
@@ -46,10 +46,8 @@ pub(crate) struct Fittings<'a> {
     pub(crate) line: Option<BorrowedFd<'a>>,
     /// Where its program waits.
     pub(crate) gate: Option<BorrowedFd<'a>>,
-    /// Its limits.
-    pub(crate) cgroup: Option<&'a Cgroup>,
-    /// Whether they come later, by the line.
-    pub(crate) cgroup_later: bool,
+    /// Its limits. Those that are still to be made come by the line.
+    pub(crate) limits: &'a Limits,
     /// Who must live for it to live.
     pub(crate) supervisor: Option<BorrowedFd<'a>>,
 }
@@ -92,9 +90,10 @@ impl Sheet<'_> {
             |fd: Option<BorrowedFd<'a>>| fd.map_or(NONE, |fd| packed.add(Held::Callers(fd)));
         let (line, gate) = (add(fittings.line), add(fittings.gate));
         let supervisor = add(fittings.supervisor);
-        let unified = add(fittings.cgroup.and_then(Cgroup::unified));
+        let cgroup = fittings.limits.so_far();
+        let unified = add(cgroup.and_then(Cgroup::unified));
         let entrances = u32::try_from(packed.held.len()).unwrap_or(NONE);
-        if let Some(cgroup) = fittings.cgroup {
+        if let Some(cgroup) = cgroup {
             packed.held.extend(cgroup.entrances().map(Held::Callers));
         }
         let entrance_count = u32::try_from(packed.held.len()).unwrap_or(NONE);
@@ -108,7 +107,7 @@ impl Sheet<'_> {
             return Err(Errno::TOOBIG.into());
         }
         let descriptors = u32::try_from(packed.held.len()).unwrap_or(NONE);
-        let later = if fittings.cgroup_later { option::CGROUPS_LATER } else { 0 };
+        let later = if fittings.limits.is_later() { option::CGROUPS_LATER } else { 0 };
         packed.plan = Plan {
             options: packed.plan.options | later,
             descriptors,

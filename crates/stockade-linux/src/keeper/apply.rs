@@ -25,7 +25,6 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
     let namespaces = cell.plan.namespaces;
     let has = |namespace| namespaces & namespace != 0;
     ids::map_in_child(cell).at(Step::MapIds)?;
-    cgroups::join_in_child(cell).at(Step::JoinCgroups)?;
     if has(new::UTS) && cell.plan.host_name != 0 {
         sys::spaces::set_host_name(cell.text(cell.plan.host_name)).at(Step::NameHost)?;
     }
@@ -41,7 +40,8 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
         sources::take_in_child(cell).at(Step::TakeSource)?;
         root::make_in_child(cell)?;
     }
-    cgroups::join_later_in_child(cell).at(Step::JoinCgroups)
+    // Last, for the host may still be making them.
+    cgroups::join_in_child(cell).at(Step::JoinCgroups)
 }
 
 /// Turns a process of the box into the program that the host hands over. Returns only what went

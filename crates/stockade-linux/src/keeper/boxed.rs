@@ -109,8 +109,7 @@ pub(crate) mod option {
     pub(crate) const COPY: u32 = 1 << 3;
     /// There are no locks: the program makes boxes itself.
     pub(crate) const UNLOCKED: u32 = 1 << 4;
-    /// The files that enter cgroups come by the line, and only once the root is made: it takes as long
-    /// to make them.
+    /// The files that enter cgroups come by the line: to make them takes as long as to make the root.
     pub(crate) const CGROUPS_LATER: u32 = 1 << 5;
 }
 

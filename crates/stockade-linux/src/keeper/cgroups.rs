@@ -1,4 +1,6 @@
 //! The cgroups of a box, entered by its first process before there is any other.
+//!
+//! The files were opened by the host, and it is the opener's rights that count.
 
 use super::boxed::{ENTRANCES_MAX, NONE, new, option};
 use super::cell::Cell;
@@ -6,16 +8,21 @@ use super::mechanism::Mechanism;
 use super::sys::{self, Errno, Fd};
 use super::wire::Failure;
 
-const MYSELF: &[u8] = b"0";
-
-/// Enters the cgroups and makes them the root of what the box sees of them; not yet, if they come
-/// later.
-///
-/// The files were opened by the host, and it is the opener's rights that count.
+/// Enters the cgroups and makes them the root of what the box sees of them.
 pub(crate) fn join_in_child(cell: &Cell) -> sys::Result<()> {
     if cell.has(option::CGROUPS_LATER) {
-        return Ok(());
+        enter_what_comes_in_child(cell)?;
+    } else {
+        enter_what_came_in_child(cell)?;
     }
+    if cell.plan.namespaces & new::CGROUP != 0 {
+        sys::spaces::unshare_cgroups()?;
+    }
+    Ok(())
+}
+
+/// With the files of the plan.
+fn enter_what_came_in_child(cell: &Cell) -> sys::Result<()> {
     // The first is that of version 2, if there is one; writing there again would take a lock of the
     // whole machine.
     let is_cloned_into = cell.has_namespaces() && cell.plan.unified != NONE;
@@ -23,14 +30,11 @@ pub(crate) fn join_in_child(cell: &Cell) -> sys::Result<()> {
         let entrance = cell.fd(cell.plan.entrances.saturating_add(at)).ok_or(Errno::BADMSG)?;
         enter_in_child(cell, entrance)?;
     }
-    unshare_in_child(cell)
+    Ok(())
 }
 
-/// The same with files that come by the line.
-pub(crate) fn join_later_in_child(cell: &Cell) -> sys::Result<()> {
-    if !cell.has(option::CGROUPS_LATER) {
-        return Ok(());
-    }
+/// With files that come by the line.
+fn enter_what_comes_in_child(cell: &Cell) -> sys::Result<()> {
     let line = cell.line()?;
     let mut fds = [-1; ENTRANCES_MAX];
     let (len, count) = loop {
@@ -47,19 +51,13 @@ pub(crate) fn join_later_in_child(cell: &Cell) -> sys::Result<()> {
         enter_in_child(cell, entrance)?;
         sys::close(entrance);
     }
-    unshare_in_child(cell)
+    Ok(())
 }
 
 fn enter_in_child(cell: &Cell, entrance: Fd) -> sys::Result<()> {
+    const MYSELF: &[u8] = b"0";
     if cell.leaves_out(Mechanism::Cgroup) {
         return Ok(());
     }
     sys::write(entrance, MYSELF).map(drop)
-}
-
-fn unshare_in_child(cell: &Cell) -> sys::Result<()> {
-    if cell.plan.namespaces & new::CGROUP == 0 {
-        return Ok(());
-    }
-    sys::spaces::unshare_cgroups()
 }

@@ -111,7 +111,7 @@ fn start_program(cell: &mut Cell, line: Fd) -> Result<First, Failed> {
 fn list_processes(cell: &Cell) -> sys::Result<Fd> {
     let shows_its_own = cell.ops()?.iter().any(|one| one.kind == op::PROC);
     if shows_its_own || cell.plan.processes_max == UNLIMITED {
-        // Without one, only the program's own time is not known.
+        // Without one, only those that cannot be killed are not counted.
         return Ok(sys::open(AT_FDCWD, c"/proc").unwrap_or(-1));
     }
     sys::mounts::own_processes()

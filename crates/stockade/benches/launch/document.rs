@@ -46,7 +46,7 @@ What is not met, and where the floor is:
 - *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it. Of the tools that
   confine files and are installed here, bwrap with a minimal root is the quickest; the command is between that and bwrap's agent profile.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
-  kernel does not preempt. A box from nothing is handed on nine times, which is why the binary is far behind
+  kernel does not preempt. A box from nothing is handed on some ten times, which is why the binary is far behind
   bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.
 
 *Work in the box* is held to what the program itself takes. From the call to the report there is the look for what it
