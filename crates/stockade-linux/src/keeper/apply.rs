@@ -100,7 +100,7 @@ fn lock_in_child(cell: &Cell) -> Result<locks::Tested, Failed> {
     // Last, because it refuses some of what was done above.
     if !cell.has_namespaces() && !cell.leaves_out(Mechanism::Filter) {
         // A limit on time kills as a signal does, and every process of the user is in reach.
-        sys::refuse_limiting_others().at(Step::FilterCalls)?;
+        sys::locks::refuse_limiting_others().at(Step::FilterCalls)?;
     }
     let broker = locks::filter_calls_in_child(cell)?;
     Ok(locks::Tested { landlock, broker })

@@ -49,7 +49,7 @@ pub(crate) fn open_desk_in_child(cell: &mut Cell) -> Result<Fd, Failed> {
     if !cell.has_broker() {
         return Ok(-1);
     }
-    let [desk, theirs] = notices::socket_pair().at(Step::LearnNames)?;
+    let [desk, theirs] = sys::socket_pair().at(Step::LearnNames)?;
     cell.desk = theirs;
     locks::enter_domain_in_child(cell)?;
     Ok(desk)

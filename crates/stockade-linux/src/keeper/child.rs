@@ -56,9 +56,9 @@ fn prepare_in_child(job: &Job) -> Result<(), Failed> {
     if let Some(ruleset) = job.scope() {
         // A domain of its own inside the keeper's: the keeper can signal the program, the
         // program cannot signal the keeper.
-        sys::landlock_restrict_self(ruleset).at(Step::ScopeProgram)?;
-        sys::drop_capabilities_to_look().at(Step::ScopeProgram)?;
-        sys::refuse_limiting_others().at(Step::ScopeProgram)?;
+        sys::locks::landlock_restrict_self(ruleset).at(Step::ScopeProgram)?;
+        sys::locks::drop_capabilities_to_look().at(Step::ScopeProgram)?;
+        sys::locks::refuse_limiting_others().at(Step::ScopeProgram)?;
     }
     clear_in_child()
 }

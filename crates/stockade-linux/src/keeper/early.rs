@@ -10,7 +10,7 @@ use super::boxed::{NONE, new};
 use super::cell::Cell;
 use super::proclist::Path;
 use super::step::Step;
-use super::sys::{self, Fd, Forked, Pid, notices, pr, sig, spaces};
+use super::sys::{self, Fd, Forked, Pid, pr, sig, spaces};
 use super::watch::{At, Failed};
 use super::wire::Request;
 use super::{first, ids, sources, ward};
@@ -39,7 +39,7 @@ impl Early {
         if namespaces == 0 || (is_root && spaces::leave_groups().is_err()) {
             return None;
         }
-        let [line, theirs] = notices::socket_pair().ok()?;
+        let [line, theirs] = sys::socket_pair().ok()?;
         let outer = is_root.then_some((request.outer_uid, request.outer_gid));
         let fork = |cgroup| {
             let fork = || spaces::fork_into(namespaces, cgroup);

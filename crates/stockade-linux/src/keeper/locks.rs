@@ -61,7 +61,7 @@ pub(crate) fn enter_domain_in_child(cell: &Cell) -> Result<(), Failed> {
     for rule in rules {
         allow(cell, ruleset, rule).at(Step::RestrictFiles)?;
     }
-    sys::landlock_restrict_self(ruleset).at(Step::RestrictFiles)
+    sys::locks::landlock_restrict_self(ruleset).at(Step::RestrictFiles)
 }
 
 /// Sees that Landlock holds, once the domain is entered.

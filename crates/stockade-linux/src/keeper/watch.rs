@@ -119,7 +119,7 @@ fn close_scope(job: &Job) -> Result<Reach, Failed> {
     let supervisor = job.fd(slot::SUPERVISOR);
     let before = sys::may_signal(supervisor);
     sys::prctl(pr::SET_NO_NEW_PRIVS, 1).at(Step::ScopeTree)?;
-    sys::landlock_restrict_self(ruleset).at(Step::ScopeTree)?;
+    sys::locks::landlock_restrict_self(ruleset).at(Step::ScopeTree)?;
     match (before, sys::may_signal(supervisor)) {
         (Ok(()), Err(Errno::PERM)) => Ok(Reach::Tree),
         (Ok(()), Ok(())) => Err(Failed { step: Step::ScopeTree, errno: Errno::INVAL }),

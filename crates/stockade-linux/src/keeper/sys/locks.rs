@@ -116,3 +116,97 @@ fn filter_calls_with(filter: &[u64], flags: usize) -> Result<usize> {
     // SAFETY: the kernel copies the program's head and its instructions, which outlive the call.
     unsafe { call(nr::SECCOMP, [SECCOMP_SET_MODE_FILTER, flags, at, 0, 0, 0]) }
 }
+
+/// Enters a Landlock domain, without audit records for what this program does itself.
+pub(crate) fn landlock_restrict_self(ruleset: Fd) -> Result<()> {
+    const LOG_SAME_EXEC_OFF: usize = 1;
+    match plain_call(nr::LANDLOCK_RESTRICT_SELF, [ruleset as usize, LOG_SAME_EXEC_OFF, 0, 0]) {
+        // The flag is known since ABI 7 (Linux 6.15).
+        Err(Errno::INVAL) => plain_call(nr::LANDLOCK_RESTRICT_SELF, [ruleset as usize, 0, 0, 0]),
+        other => other,
+    }
+    .map(drop)
+}
+
+/// One instruction of a filter, `struct sock_filter`: code, steps if true, steps if not, value.
+#[repr(C)]
+struct Instruction(u16, u8, u8, u32);
+
+/// Refuses `prlimit64` that sets a limit of a process by its number, and lets all else through.
+#[rustfmt::skip]
+static NO_LIMITS_FOR_OTHERS: [Instruction; 16] = {
+    // AUDIT_ARCH_* of linux/audit.h and the number of the call: of this architecture, and of its
+    // 32-bit programs.
+    #[cfg(target_arch = "x86_64")]
+    const ARCH: [u32; 4] = [0xc000_003e, 302, 0x4000_0003, 340];
+    #[cfg(target_arch = "aarch64")]
+    const ARCH: [u32; 4] = [0xc000_00b7, 261, 0x4000_0028, 369];
+    const LOAD: u16 = 0x20;
+    const AND: u16 = 0x54;
+    const IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    [
+        // The offsets are those of struct seccomp_data: nr 0, arch 4, args from 16 on.
+        Instruction(LOAD, 0, 0, 4),
+        Instruction(IF_EQUAL, 0, 3, ARCH[0]),
+        Instruction(LOAD, 0, 0, 0),
+        // The calls of x32 are the same with this bit set.
+        Instruction(AND, 0, 0, !0x4000_0000),
+        Instruction(IF_EQUAL, 3, 10, ARCH[1]),
+        Instruction(IF_EQUAL, 0, 9, ARCH[2]),
+        Instruction(LOAD, 0, 0, 0),
+        Instruction(IF_EQUAL, 0, 7, ARCH[3]),
+        // The process: 0 is the caller itself.
+        Instruction(LOAD, 0, 0, 16),
+        Instruction(IF_EQUAL, 5, 0, 0),
+        // The new limit: null only asks for the old one.
+        Instruction(LOAD, 0, 0, 32),
+        Instruction(IF_EQUAL, 0, 2, 0),
+        Instruction(LOAD, 0, 0, 36),
+        Instruction(IF_EQUAL, 1, 0, 0),
+        // SECCOMP_RET_ERRNO with EPERM, SECCOMP_RET_ALLOW.
+        Instruction(RETURN, 0, 0, 0x0005_0001),
+        Instruction(RETURN, 0, 0, 0x7fff_0000),
+    ]
+};
+
+/// Refuses this process and its descendants to set the limits of others.
+///
+/// A limit of no processor time kills, one of no file size ends whoever writes next, and no signal
+/// scope is asked: the same user may. Needs `no_new_privs`.
+pub(crate) fn refuse_limiting_others() -> Result<()> {
+    #[repr(C)]
+    struct Filter {
+        len: u16,
+        instructions: *const Instruction,
+    }
+    const PR_SET_SECCOMP: usize = 22;
+    const SECCOMP_MODE_FILTER: usize = 2;
+    let len = NO_LIMITS_FOR_OTHERS.len() as u16;
+    let filter = Filter { len, instructions: NO_LIMITS_FOR_OTHERS.as_ptr() };
+    let filter = ptr::from_ref(&filter).expose_provenance();
+    // SAFETY: the kernel reads one struct sock_fprog and as many instructions as it says.
+    unsafe { call(nr::PRCTL, [PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0, 0]) }.map(drop)
+}
+
+/// Capabilities with which a process reads the memory of others past every security module:
+/// since Linux 6.15 `may_access_mm` in `kernel/fork.c` lets `perfmon_capable()` through.
+const CAPABILITIES_TO_LOOK: u64 = 1 << 21 | 1 << 38; // CAP_SYS_ADMIN, CAP_PERFMON
+
+/// Gives up the capabilities with which the memory of other processes can be read.
+pub(crate) fn drop_capabilities_to_look() -> Result<()> {
+    // struct __user_cap_header_struct: version 3, this process. The data are two structs of
+    // effective, permitted and inheritable sets: the low halves, then the high ones.
+    let mut header: [u32; 2] = [0x2008_0522, 0];
+    let mut sets = [0_u32; 6];
+    let (head, data) =
+        (header.as_mut_ptr().expose_provenance(), sets.as_mut_ptr().expose_provenance());
+    // SAFETY: the kernel reads the header, may write the version into it, and writes 24 bytes.
+    unsafe { call(nr::CAPGET, [head, data, 0, 0, 0, 0]) }?;
+    let kept = !CAPABILITIES_TO_LOOK;
+    for (at, set) in sets.iter_mut().enumerate() {
+        *set &= if at < 3 { kept as u32 } else { (kept >> 32) as u32 };
+    }
+    // SAFETY: the kernel reads the header and 24 bytes.
+    unsafe { call(nr::CAPSET, [head, data, 0, 0, 0, 0]) }.map(drop)
+}

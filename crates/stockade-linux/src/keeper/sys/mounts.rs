@@ -2,7 +2,8 @@
 
 use core::ffi::CStr;
 
-use super::{AT_EMPTY_PATH, Fd, O_CLOEXEC, Result, call, nr};
+use super::files::{AT_EMPTY_PATH, O_CLOEXEC};
+use super::{Fd, Result, call, nr};
 
 /// Attributes of a mount, from `linux/mount.h`.
 pub(crate) mod attr {

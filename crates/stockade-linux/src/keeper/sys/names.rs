@@ -2,8 +2,9 @@
 
 use core::ffi::CStr;
 
+use super::files::O_CLOEXEC;
 use super::mounts::{O_DIRECTORY, O_NOFOLLOW, O_PATH};
-use super::{Errno, Fd, O_CLOEXEC, Result, call, nr, plain_call};
+use super::{Errno, Fd, Result, call, nr, plain_call};
 
 /// A handle on what has this name, a link included.
 pub(crate) fn look(folder: Fd, name: &CStr) -> Result<Fd> {

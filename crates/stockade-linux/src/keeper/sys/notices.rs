@@ -118,14 +118,3 @@ pub(crate) fn take_descriptor(thread: Pid, leader: Pid, fd: u64) -> Result<Fd> {
     super::close(handle as Fd);
     copy.map(|fd| fd as Fd)
 }
-
-/// Two connected sockets that are closed on execution.
-pub(crate) fn socket_pair() -> Result<[Fd; 2]> {
-    const AF_UNIX: usize = 1;
-    const SOCK_SEQPACKET_CLOEXEC: usize = 0o2_000_005;
-    let mut ends = [0; 2];
-    let at = ends.as_mut_ptr().expose_provenance();
-    // SAFETY: the kernel writes two ints.
-    unsafe { call(nr::SOCKETPAIR, [AF_UNIX, SOCK_SEQPACKET_CLOEXEC, 0, at, 0, 0]) }?;
-    Ok(ends)
-}
