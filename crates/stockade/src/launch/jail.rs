@@ -83,7 +83,7 @@ fn make(
         jail.forbidden = broker::forbidden(&confinement.files, &cover)?;
     }
     let has_broker = !jail.forbidden.is_empty();
-    jail.network = of_box(confinement.network);
+    jail.network = network_of_box(confinement.network);
     jail.filter = Some(filter(confinement.network));
     jail.processes_max = confinement.limits.processes;
     let ready = yard.ready(jail, tree_limits(&confinement.limits));
@@ -205,7 +205,7 @@ pub(super) fn tasks_max(limits: &Limits) -> Option<u32> {
 }
 
 /// What a box has of the network.
-pub(super) fn of_box(network: Network) -> BoxNetwork {
+pub(super) fn network_of_box(network: Network) -> BoxNetwork {
     match network {
         Network::None => BoxNetwork::None,
         Network::Host => BoxNetwork::Host,

@@ -4,7 +4,7 @@
 use stockade_linux::{Expectation, Warmth, Yard};
 
 use super::container::Containers;
-use super::jail::{of_box, tree_limits};
+use super::jail::{network_of_box, tree_limits};
 use super::warm::Interpreters;
 use crate::confine::Network;
 use crate::limits::Limits;
@@ -44,7 +44,8 @@ impl Reserve {
 
     /// Says that a box with these limits and this network will be asked for soon.
     pub fn expect_box(&self, limits: &Limits, network: Network) {
-        self.yard.expect(Expectation { limits: tree_limits(limits), network: of_box(network) });
+        self.yard
+            .expect(Expectation { limits: tree_limits(limits), network: network_of_box(network) });
     }
 
     /// Where boxes wait.
