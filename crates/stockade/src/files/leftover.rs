@@ -89,12 +89,17 @@ pub fn sweep(notes: BorrowedFd<'_>, name: &OsStr) -> std::io::Result<bool> {
     if rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(false);
     }
+    // Locked until it is gone: who is just making it would take it for its own otherwise.
+    let note = File::from(opened);
     let mut text = Vec::new();
-    File::from(opened).take(NOTE_BYTES_MAX).read_to_end(&mut text)?;
+    (&note).take(NOTE_BYTES_MAX).read_to_end(&mut text)?;
     // A note about a disk that is not there now is kept for a later start.
     let Ok(removed) = remove(&text) else { return Ok(false) };
-    rustix::fs::unlinkat(notes, name, AtFlags::empty())?;
-    Ok(removed)
+    match rustix::fs::unlinkat(notes, name, AtFlags::empty()) {
+        // Another start swept it after we had opened it.
+        Ok(()) | Err(Errno::NOENT) => Ok(removed),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Removes the file that a note is about, if it is there and has such a name.
@@ -129,6 +134,7 @@ fn remove(note: &[u8]) -> Result<bool, Errno> {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::{Note, is_note, sweep};
 
@@ -158,5 +164,32 @@ mod tests {
         assert!(is_there("mine.tmp".as_ref()));
         drop(alive);
         assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+    }
+
+    /// Starts sweep while writers make their notes: neither may disturb the other.
+    #[test]
+    fn a_sweep_never_takes_a_note_that_is_being_made() {
+        let (notes, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = std::fs::File::open(notes.path()).unwrap();
+        let done = AtomicBool::new(false);
+        let lost = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        for entry in std::fs::read_dir(notes.path()).unwrap() {
+                            sweep(folder.as_fd(), &entry.unwrap().file_name()).unwrap();
+                        }
+                    }
+                });
+            }
+            let is_lost = |_: &i32| {
+                let note = Note::write(folder.as_fd(), project.path()).unwrap();
+                !notes.path().join(&note.name).exists()
+            };
+            let lost = (0..3_000).filter(is_lost).count();
+            done.store(true, Ordering::Relaxed);
+            lost
+        });
+        assert_eq!(lost, 0, "of 3,000");
     }
 }

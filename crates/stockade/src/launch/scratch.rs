@@ -17,6 +17,11 @@ use crate::outcome::Failure;
 
 /// How many folders deep a removal goes before it gives up.
 const DEPTH_MAX: usize = 100_000;
+/// How many folders that are not empty are remembered of one folder; it is read again for more.
+const FULL_MAX: usize = 1_000;
+/// How often a removal goes back to a folder that was not empty in the end, for it may hold more than
+/// was remembered, or someone may still be writing into it.
+const AGAIN_MAX: u32 = 100_000;
 /// How often a sweep may take a folder between its making and its locking.
 const MAKE_TRIES: usize = 100;
 
@@ -106,12 +111,13 @@ pub fn sweep() -> std::io::Result<usize> {
     Ok(swept)
 }
 
-/// Removes the folder of a run, if its maker is gone.
+/// Removes the folder of a run, if its maker is gone. It is locked until it is no more: who is just
+/// making it would take it for its own otherwise.
 fn is_removed(base: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let is_free = |folder: OwnedFd| {
+    open_closed(base, name).is_ok_and(|folder| {
         rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
-    };
-    open_closed(base, name).is_ok_and(is_free) && remove(base, name).is_ok()
+            && remove(base, name).is_ok()
+    })
 }
 
 /// The folder of this user that holds all scratch folders. Where someone else has taken its name
@@ -151,29 +157,50 @@ pub(super) fn remove_any(at: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> 
 /// folders that the run made unreadable are opened again.
 fn remove(base: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     let mut here = enter(base, name)?;
-    let mut way: Vec<(OsString, (u64, u64))> = Vec::new();
+    let mut full = clear(here.as_fd())?;
+    let mut way: Vec<Above> = Vec::new();
+    let mut again = 0..AGAIN_MAX;
     loop {
-        match clear(here.as_fd())? {
-            Some(folder) if way.len() < DEPTH_MAX => {
-                let parent = identity(here.as_fd())?;
-                here = enter(here.as_fd(), &folder)?;
-                way.push((folder, parent));
+        if let Some(name) = full.pop() {
+            if way.len() >= DEPTH_MAX {
+                return Err(Errno::NAMETOOLONG);
             }
-            Some(_) => return Err(Errno::NAMETOOLONG),
-            None => match way.pop() {
-                Some((done, parent)) => {
-                    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                    here = rustix::fs::openat(&here, "..", flags, Mode::empty())?;
-                    if identity(here.as_fd())? != parent {
-                        // Someone moved the folder: what is above it now is not ours to clear.
-                        return Err(Errno::STALE);
-                    }
-                    rustix::fs::unlinkat(&here, &done, AtFlags::REMOVEDIR)?;
+            let identity = identity(here.as_fd())?;
+            here = enter(here.as_fd(), &name)?;
+            way.push(Above { identity, full, name });
+            full = clear(here.as_fd())?;
+            continue;
+        }
+        let Some(above) = way.pop() else {
+            match rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST) if again.next().is_some() => {
+                    full = clear(here.as_fd())?;
+                    continue;
                 }
-                None => return rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR),
-            },
+                other => return other,
+            }
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        here = rustix::fs::openat(&here, "..", flags, Mode::empty())?;
+        if identity(here.as_fd())? != above.identity {
+            // Someone moved the folder: what is above it now is not ours to clear.
+            return Err(Errno::STALE);
+        }
+        full = above.full;
+        match rustix::fs::unlinkat(&here, &above.name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) if again.next().is_some() => full.push(above.name),
+            other => other?,
         }
     }
+}
+
+/// A folder that is left for one in it, and gone back to.
+struct Above {
+    identity: (u64, u64),
+    /// Those in it that are not empty, and have not been entered yet.
+    full: Vec<OsString>,
+    /// The one that was entered.
+    name: OsString,
 }
 
 fn identity(folder: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
@@ -205,8 +232,10 @@ fn open_closed(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     open_folder(at, name)
 }
 
-/// Removes every file in a folder; answers with the first folder in it, if there is one.
-fn clear(folder: BorrowedFd<'_>) -> Result<Option<OsString>, Errno> {
+/// Removes every file and every empty folder in a folder; answers with those that are not empty, or
+/// with many of them.
+fn clear(folder: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
+    let mut full = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -214,14 +243,19 @@ fn clear(folder: BorrowedFd<'_>) -> Result<Option<OsString>, Errno> {
             continue;
         }
         let is_folder = entry.file_type() == FileType::Directory;
-        match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
-            _ if is_folder => return Ok(Some(OsStr::from_bytes(name.to_bytes()).to_owned())),
-            Err(Errno::ISDIR) => return Ok(Some(OsStr::from_bytes(name.to_bytes()).to_owned())),
+        let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        match rustix::fs::unlinkat(folder, name, flags) {
             Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR) => {
+                full.push(OsStr::from_bytes(name.to_bytes()).to_owned());
+                if full.len() >= FULL_MAX {
+                    break;
+                }
+            }
             Err(errno) => return Err(errno),
         }
     }
-    Ok(None)
+    Ok(full)
 }
 
 /// Why there is no scratch folder.
