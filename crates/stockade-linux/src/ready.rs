@@ -249,12 +249,14 @@ impl Booting {
 
     fn with(request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {
         let (control, far) = Line::pair().at(Step::OpenControl)?;
-        let keeper = keeper::spawn(far.as_fd())?;
         let supervisor = supervisor()?;
         let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
         let descriptors = if given.len() == 1 { 1 } else { 2 };
         let request = Request { form: form::BOXED, descriptors, ..*request };
+        // Said before there is anyone to hear it: this thread waits for the keeper's exec, and may wait
+        // much longer for a processor. There is no program in it yet.
         control.send(&request, &given).at(Step::SendRequest)?;
+        let keeper = keeper::spawn(far.as_fd())?;
         Ok(Self { control, keeper })
     }
 
