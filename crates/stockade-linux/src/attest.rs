@@ -9,7 +9,7 @@ mod look;
 use rustix::process::Pid;
 
 pub(crate) use self::expect::Expected;
-pub(crate) use self::look::Surroundings;
+pub(crate) use self::look::{Namespaces, Surroundings};
 use crate::keeper::mechanism::Mechanism;
 
 /// What was seen of a box, beside what was asked for.
@@ -50,9 +50,18 @@ pub(crate) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Me
     look::lost(expected, first)
 }
 
+/// The host's own namespaces, which a box must not have.
+pub(crate) fn look_at_host(expected: &Expected) -> Namespaces {
+    Namespaces::of_host(expected)
+}
+
 /// Looks at what is around a program that is not yet ready.
-pub(crate) fn look_around(expected: &Expected, first: Pid) -> rustix::io::Result<Surroundings> {
-    look::around(expected, first)
+pub(crate) fn look_around(
+    expected: &Expected,
+    first: Pid,
+    host: &Namespaces,
+) -> rustix::io::Result<Surroundings> {
+    look::around(expected, first, host)
 }
 
 /// What a box says of its own tests.

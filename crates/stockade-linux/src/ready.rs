@@ -72,12 +72,13 @@ impl Outlook {
 }
 
 impl Ready {
-    /// Makes a box with a keeper of its own.
+    /// Makes a box with a keeper of its own. While that works, something else can be done here.
     pub(crate) fn cold(
         keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
         limits: Limits,
+        meanwhile: impl FnOnce(),
     ) -> Result<Self, StartError> {
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
@@ -100,6 +101,7 @@ impl Ready {
                 Err(errno) => return Err(StartError { step: Step::SendRequest, errno }),
             }
         }
+        meanwhile();
         Self::meet(line, gate, outlook, remains)
     }
 
@@ -110,13 +112,15 @@ impl Ready {
         outlook: Outlook,
         mut remains: Remains,
     ) -> Result<Self, StartError> {
+        let Outlook { expected, owner, attest } = outlook;
+        // It is being made meanwhile.
+        let host = attest::look_at_host(&expected);
         let (pid, pidfd) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd.try_clone().at(Step::HearKeeper)?));
-        let Outlook { expected, owner, attest } = outlook;
         let expected = expected.with_cgroup(remains.cgroup.as_ref());
         // The surroundings are there; the program's process puts its locks on meanwhile.
         let around = match attest {
-            Attest::BeforeExecution => pid.map(|pid| attest::look_around(&expected, pid)),
+            Attest::BeforeExecution => pid.map(|pid| attest::look_around(&expected, pid, &host)),
             Attest::No => None,
         };
         let tested = match gate.hear_as(Failure::default(), Patience::Endless) {
@@ -217,7 +221,8 @@ impl Ready {
         // would never be seen.
         drop((theirs, spec));
         hear_executed(&self.gate)?;
-        let Self { line, pid, pidfd, expected, attested, remains, duty, .. } = self;
+        let Self { line, pid, pidfd, expected, attested, remains, mut duty, .. } = self;
+        duty.iter_mut().for_each(Duty::begin);
         Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
     }
 }

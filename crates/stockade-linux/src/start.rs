@@ -136,7 +136,8 @@ fn launch_boxed(
     jail.processes_max = spec.processes_max;
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-    let ready = Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup))?;
+    let ready =
+        Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup), || ())?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
@@ -277,7 +278,8 @@ fn attest(
         Heard::Nothing | Heard::Closed => return Ok(None),
     };
     let tested = Tested { landlock: said.step == gate::READY_LANDLOCKED, broker: false };
-    let around = attest::look_around(expected, program).at(Step::Attest)?;
+    let host = attest::look_at_host(expected);
+    let around = attest::look_around(expected, program, &host).at(Step::Attest)?;
     let attested = attest::look(expected, around, tested).at(Step::Attest)?;
     if !judge(&attested) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });

@@ -10,6 +10,7 @@ mod crew;
 mod duty;
 mod mounts;
 
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -133,27 +134,41 @@ impl Yard {
 
     fn find(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         jail.attest = Attest::BeforeExecution;
+        duty::clear(&self.left);
+        let key = OnceCell::new();
+        if let Some(Some(crew)) = self.crew.get() {
+            let key = key.get_or_init(|| Key::of(&jail));
+            let found = key.as_ref().ok().and_then(|key| self.stock.take(key, limits, crew));
+            if let Some(ready) = found {
+                return Ok(ready.on_duty(Duty::Crew(crew.clone(), None)));
+            }
+        }
+        // Before there is a thread nothing can wait. It begins while the first box is made.
+        let ready = self.make(&jail, limits, || {
+            if self.crew().is_some() {
+                key.get_or_init(|| Key::of(&jail));
+            }
+        })?;
         let Some(crew) = self.crew() else {
-            duty::clear(&self.left);
-            let ready = self.make(&jail, limits)?;
             return Ok(ready.on_duty(Duty::Later(Arc::clone(&self.left))));
         };
-        let key = Key::of(&jail).at(Step::PrepareBox)?;
-        if let Some(ready) = self.stock.take(&key, limits, crew) {
-            return Ok(ready.on_duty(Duty::Crew(crew.clone())));
-        }
-        let ready = self.make(&jail, limits)?;
-        if self.stock.begin(key, limits, crew) {
-            crew.put(Work::Prepare(Box::new(jail)));
-        }
-        Ok(ready.on_duty(Duty::Crew(crew.clone())))
+        let key = key.into_inner().unwrap_or_else(|| Key::of(&jail)).at(Step::PrepareBox)?;
+        let model = self.stock.begin(key, limits, crew).then(|| Box::new(jail));
+        Ok(ready.on_duty(Duty::Crew(crew.clone(), model)))
     }
 
-    /// A box made from nothing, with what was made ahead of it if it was expected.
-    fn make(&self, jail: &Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+    /// A box made from nothing, with what was made ahead of it if it was expected. It does something
+    /// else meanwhile.
+    fn make(
+        &self,
+        jail: &Jail,
+        limits: CgroupLimits,
+        meanwhile: impl Fn(),
+    ) -> Result<Ready, StartError> {
         let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        let cold = |(keeper, limits)| Ready::cold(keeper, &sheet, Outlook::of(jail), limits);
+        let cold =
+            |(keeper, limits)| Ready::cold(keeper, &sheet, Outlook::of(jail), limits, &meanwhile);
         let made = match expected {
             Some(ahead) => ahead.finish(jail, limits).and_then(cold),
             None => return ahead::make_now(limits).and_then(cold),
@@ -256,7 +271,9 @@ impl Stock {
         let new = Kept { key, limits, mounts, is_begun, ..Kept::default() };
         let old = std::mem::replace(&mut *kept, new);
         drop(kept);
-        crew.put(Work::Forget(Box::new(old)));
+        if old.is_begun {
+            crew.put(Work::Forget(Box::new(old)));
+        }
         is_begun
     }
 

@@ -1,6 +1,6 @@
 //! Reads a waiting process through `/proc` and compares.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use rustix::fs::{Mode, OFlags, open, readlinkat};
 use rustix::io::Errno;
@@ -21,11 +21,16 @@ pub(crate) struct Surroundings {
 }
 
 /// Looks at what is around the program: the only child of the box's first process.
-pub(super) fn around(expected: &Expected, first: Pid) -> rustix::io::Result<Surroundings> {
+pub(super) fn around(
+    expected: &Expected,
+    first: Pid,
+    host: &Namespaces,
+) -> rustix::io::Result<Surroundings> {
     let program = if expected.has_namespaces { only_child(first)? } else { number(first) };
     let process = format!("/proc/{program}");
+    let theirs = Namespaces::of(&process, expected);
     Ok(Surroundings {
-        namespaces: own_namespaces(&process, &expected.asked),
+        namespaces: theirs.other_than(host),
         mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
         cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
         process,
@@ -42,21 +47,33 @@ const NAMESPACES: [(Mechanism, &CStr); 7] = [
     (Mechanism::NetworkNamespace, c"net"),
 ];
 
-/// Those of the namespaces that a process has and we have not. What cannot be read is not seen.
-fn own_namespaces(process: &str, asked: &[Mechanism]) -> Vec<Mechanism> {
-    let folder = |process: &str| {
+/// The namespaces of a process, of the kinds that a box is asked to have; those that can be read.
+#[derive(Debug)]
+pub(crate) struct Namespaces(Vec<(Mechanism, CString)>);
+
+impl Namespaces {
+    /// Those of the host.
+    pub(super) fn of_host(expected: &Expected) -> Self {
+        Self::of("/proc/self", expected)
+    }
+
+    fn of(process: &str, expected: &Expected) -> Self {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        open(format!("{process}/ns"), flags, Mode::empty()).ok()
-    };
-    let (Some(theirs), Some(ours)) = (folder(process), folder("/proc/self")) else {
-        return Vec::new();
-    };
-    let is_own = |kind: &CStr| {
-        let link = |folder| readlinkat(folder, kind, Vec::with_capacity(32)).ok();
-        matches!((link(&theirs), link(&ours)), (Some(theirs), Some(ours)) if theirs != ours)
-    };
-    let own = NAMESPACES.iter().filter(|(one, kind)| asked.contains(one) && is_own(kind));
-    own.map(|(mechanism, _)| *mechanism).collect()
+        let Ok(folder) = open(format!("{process}/ns"), flags, Mode::empty()) else {
+            return Self(Vec::new());
+        };
+        let asked = NAMESPACES.iter().filter(|(one, _)| expected.asked.contains(one));
+        let link = |kind| readlinkat(&folder, kind, Vec::with_capacity(32)).ok();
+        Self(asked.filter_map(|(one, kind)| Some((*one, link(*kind)?))).collect())
+    }
+
+    /// The kinds of which both are known, and not the same.
+    fn other_than(&self, host: &Self) -> Vec<Mechanism> {
+        let is_other = |(kind, own): &&(Mechanism, CString)| {
+            host.0.iter().any(|(one, host)| one == kind && host != own)
+        };
+        self.0.iter().filter(is_other).map(|(kind, _)| *kind).collect()
+    }
 }
 
 /// Looks at the program's process itself, which waits with all its locks on.

@@ -205,6 +205,8 @@ impl Life {
         };
         let survivors = self.kill();
         let told = sys::send(CONTROL, &self.report(cause, survivors), None);
+        // The end of a namespace takes a while, and the host may wait for this processor.
+        sys::step_aside();
         sys::exit(i32::from(told.is_err()))
     }
 

@@ -41,7 +41,7 @@ pub(crate) use self::signals::{
     await_child_signal, block_signals, child_signals, default_signals, heed_children,
     ignore_children, sig, unblock_signals,
 };
-pub(crate) use self::time::{Poll, now_ns, poll, used_by_ns, used_ns};
+pub(crate) use self::time::{Poll, now_ns, poll, step_aside, used_by_ns, used_ns};
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("the keeper knows the system calls of x86_64 and aarch64 only");

@@ -58,6 +58,8 @@ pub(crate) fn keep() -> ! {
     };
     // If the host is gone there is nobody to tell.
     let told = sys::send(CONTROL, &report, None);
+    // The host may wait for this processor.
+    sys::step_aside();
     sys::exit(i32::from(told.is_err()))
 }
 

@@ -3,14 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crew::{Crew, Work};
+use crate::jail::Jail;
 use crate::remains::Remains;
 
 /// The duty of a yard towards a box that leaves it.
 #[derive(Debug)]
 pub(crate) enum Duty {
     /// A thread waits for its remains, and makes another one, and not before: two at once would be in
-    /// each other's way.
-    Crew(Crew),
+    /// each other's way. If there is no template yet, it is made by this description.
+    Crew(Crew, Option<Box<Jail>>),
     /// They are put here, and waited for before the next box, or with the yard.
     Later(Pile),
 }
@@ -19,10 +20,20 @@ pub(crate) enum Duty {
 pub(super) type Pile = Arc<Mutex<Vec<Remains>>>;
 
 impl Duty {
+    /// The program has begun, and nobody waits for its box any more.
+    pub(crate) fn begin(&mut self) {
+        match self {
+            Self::Crew(crew, model) => {
+                model.take().into_iter().for_each(|model| crew.put(Work::Prepare(model)));
+            }
+            Self::Later(_) => {}
+        }
+    }
+
     /// Takes over what a run leaves behind.
     pub(crate) fn see_to(&self, remains: Remains) {
         match self {
-            Self::Crew(crew) => crew.see_to(remains),
+            Self::Crew(crew, _) => crew.see_to(remains),
             Self::Later(pile) => {
                 pile.lock().unwrap_or_else(PoisonError::into_inner).push(remains);
             }
@@ -32,8 +43,9 @@ impl Duty {
 
 impl Drop for Duty {
     fn drop(&mut self) {
+        self.begin();
         match self {
-            Self::Crew(crew) => crew.put(Work::Refill),
+            Self::Crew(crew, _) => crew.put(Work::Refill),
             Self::Later(_) => {}
         }
     }

@@ -37,6 +37,12 @@ fn read_clock_ns(clock: usize) -> Result<u64> {
     Ok(time[0].saturating_mul(1_000_000_000).saturating_add(time[1]))
 }
 
+/// Lets others run first that wait for this processor.
+pub(crate) fn step_aside() {
+    // SAFETY: no arguments, no memory.
+    let _never_fails = unsafe { call(nr::SCHED_YIELD, [0; 6]) };
+}
+
 /// One descriptor to poll, as `struct pollfd`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]

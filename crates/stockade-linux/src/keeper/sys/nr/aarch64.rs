@@ -31,6 +31,7 @@ pub(crate) const UNSHARE: usize = 97;
 pub(crate) const CLOCK_GETTIME: usize = 113;
 pub(crate) const SCHED_SETSCHEDULER: usize = 119;
 pub(crate) const SCHED_GETSCHEDULER: usize = 120;
+pub(crate) const SCHED_YIELD: usize = 124;
 pub(crate) const KILL: usize = 129;
 pub(crate) const RT_SIGACTION: usize = 134;
 pub(crate) const RT_SIGPROCMASK: usize = 135;

@@ -9,6 +9,7 @@ pub(crate) const RT_SIGACTION: usize = 13;
 pub(crate) const RT_SIGPROCMASK: usize = 14;
 pub(crate) const IOCTL: usize = 16;
 pub(crate) const PREAD64: usize = 17;
+pub(crate) const SCHED_YIELD: usize = 24;
 pub(crate) const GETPID: usize = 39;
 pub(crate) const SOCKET: usize = 41;
 pub(crate) const SENDMSG: usize = 46;
