@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
 use rustix::io::Errno;
 
 use super::aside::step_aside;
@@ -33,11 +33,19 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Makes a folder in the nearest parent where all these controllers can be used; if there is
-    /// none, in our own where that holds nobody else; else in the nearest that allows a folder.
+    /// none, in our own where that holds nobody else; else in the nearest that allows a folder. A
+    /// parent that is closed to us is passed over at once.
     pub(super) fn make(place: &Place, controllers: &[Controller]) -> Result<Self, Errno> {
         let mut nearest = None;
+        let mut open: Vec<&PathBuf> = Vec::new();
+        for parent in &place.parents {
+            match accessat(CWD, parent, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+                Ok(()) => open.push(parent),
+                Err(errno) => nearest = nearest.or(Some(errno)),
+            }
+        }
         for demand in [Demand::All, Demand::AllAside, Demand::WhatIsThere] {
-            for parent in &place.parents {
+            for parent in &open {
                 match Self::make_in(place, parent, controllers, demand) {
                     Ok(mut folder) => {
                         folder.lacks = nearest;
