@@ -71,14 +71,24 @@ impl Outlook {
     }
 }
 
-impl Ready {
-    /// Makes a box with a keeper of its own. While that works, something else can be done here.
-    pub(crate) fn cold(
+/// A box that is being made. Dropping it ends it.
+#[derive(Debug)]
+#[must_use = "dropping it ends the box"]
+pub(crate) struct Ordered {
+    // Closed first when dropped, so that the box ends before it is waited for.
+    gate: Line,
+    line: Line,
+    outlook: Outlook,
+    remains: Remains,
+}
+
+impl Ordered {
+    /// Lets a keeper make a box.
+    pub(crate) fn from(
         keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
         limits: Limits,
-        meanwhile: impl FnOnce(),
     ) -> Result<Self, StartError> {
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
@@ -101,10 +111,17 @@ impl Ready {
                 Err(errno) => return Err(StartError { step: Step::SendRequest, errno }),
             }
         }
-        meanwhile();
-        Self::meet(line, gate, outlook, remains)
+        Ok(Self { gate, line, outlook, remains })
     }
 
+    /// Waits until it is made.
+    pub(crate) fn meet(self) -> Result<Ready, StartError> {
+        let Self { gate, line, outlook, remains } = self;
+        Ready::meet(line, gate, outlook, remains)
+    }
+}
+
+impl Ready {
     /// Waits until the program's process waits.
     pub(crate) fn meet(
         line: Line,

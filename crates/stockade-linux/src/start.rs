@@ -18,7 +18,7 @@ use crate::keeper;
 use crate::keeper::boxed::gate;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, form, kind, slot};
-use crate::ready::{Booting, Outlook, Ready};
+use crate::ready::{Booting, Ordered, Outlook};
 use crate::remains::Remains;
 use crate::request;
 use crate::rlimits::Rlimits;
@@ -137,7 +137,8 @@ fn launch_boxed(
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
     let ready =
-        Ready::cold(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup), || ())?;
+        Ordered::from(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup))?
+            .meet()?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }

@@ -8,25 +8,28 @@
 mod ahead;
 mod crew;
 mod duty;
+mod foreseen;
 mod mounts;
 
 use std::cell::OnceCell;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::io::Errno;
 
-use self::ahead::Ahead;
 pub use self::ahead::Expectation;
+use self::ahead::{Ahead, Parts};
 use self::crew::{Crew, Work};
 pub(crate) use self::duty::Duty;
 use self::duty::Pile;
+use self::foreseen::Foreseen;
 pub use self::mounts::MountWatch;
-use crate::cgroup::{Cgroup, CgroupLimits};
+use crate::cgroup::{Cgroup, CgroupLimits, Limits};
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
-use crate::ready::{Origin, Outlook, Ready};
+use crate::ready::{Booting, Ordered, Origin, Outlook, Ready};
 use crate::start::{At, StartError};
 use crate::template::Template;
 
@@ -37,6 +40,7 @@ pub struct Yard {
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
     ahead: Mutex<Option<Ahead>>,
+    foreseen: Mutex<Option<Foreseen>>,
     left: Pile,
     given: [AtomicU64; 3],
 }
@@ -90,6 +94,7 @@ impl Yard {
             warmth,
             crew: OnceLock::new(),
             ahead: Mutex::default(),
+            foreseen: Mutex::default(),
             left: Pile::default(),
             given: Default::default(),
         }
@@ -97,10 +102,9 @@ impl Yard {
 
     /// The same with another warmth, before any box was asked for.
     #[must_use]
-    pub fn with_warmth(mut self, warmth: Warmth) -> Self {
-        let ahead = self.ahead.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+    pub fn with_warmth(self, warmth: Warmth) -> Self {
         let mut other = Self::new(warmth);
-        other.ahead = Mutex::new(ahead);
+        other.ahead = Mutex::new(taken(&self.ahead));
         other
     }
 
@@ -112,6 +116,19 @@ impl Yard {
             // Without a thread it is made when it is needed.
             *ahead = Ahead::begin(expected);
         }
+    }
+
+    /// Whether a box is expected of which nothing more is known.
+    pub fn is_expecting(&self) -> bool {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Says that the box that is expected may be this one: it is made meanwhile. It is given only to
+    /// who asks for one that is equal in every point; until then nothing runs in it.
+    pub fn foresee(&self, mut jail: Jail, limits: CgroupLimits) {
+        jail.attest = Attest::BeforeExecution;
+        let foreseen = taken(&self.ahead).and_then(|ahead| Foreseen::order(ahead, &jail, limits));
+        *self.foreseen.lock().unwrap_or_else(PoisonError::into_inner) = foreseen;
     }
 
     /// The thread, for a warm yard, from the first box on.
@@ -144,7 +161,7 @@ impl Yard {
             }
         }
         // Before there is a thread nothing can wait. It begins while the first box is made.
-        let ready = self.make(&jail, limits, || {
+        let ready = self.make(&jail, &key, limits, || {
             if self.crew().is_some() {
                 key.get_or_init(|| Key::of(&jail));
             }
@@ -157,26 +174,35 @@ impl Yard {
         Ok(ready.on_duty(Duty::Crew(crew.clone(), model)))
     }
 
-    /// A box made from nothing, with what was made ahead of it if it was expected. It does something
-    /// else meanwhile.
+    /// A box made from nothing: the one that was foreseen, or with what was made ahead of it if it was
+    /// expected. Something else is done meanwhile.
     fn make(
         &self,
         jail: &Jail,
+        key: &OnceCell<io::Result<Key>>,
         limits: CgroupLimits,
         meanwhile: impl Fn(),
     ) -> Result<Ready, StartError> {
-        let expected = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(foreseen) = taken(&self.foreseen) {
+            meanwhile();
+            let key = key.get_or_init(|| Key::of(jail)).as_ref().ok();
+            if let Some(ready) = key.and_then(|key| foreseen.finish(key, limits)) {
+                return Ok(ready);
+            }
+        }
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        let cold =
-            |(keeper, limits)| Ready::cold(keeper, &sheet, Outlook::of(jail), limits, &meanwhile);
-        let made = match expected {
-            Some(ahead) => ahead.finish(jail, limits).and_then(cold),
-            None => return ahead::make_now(limits).and_then(cold),
+        let from = |keeper, limits| {
+            let ordered = Ordered::from(keeper, &sheet, Outlook::of(jail), limits)?;
+            meanwhile();
+            ordered.meet()
         };
-        match made {
+        let expected = taken(&self.ahead).and_then(|ahead| ahead.finish(jail, limits));
+        match expected.map(|Parts { keeper, limits, .. }| from(keeper, limits)) {
             // Somebody killed it while it waited.
-            Err(StartError { errno: Errno::PIPE, .. }) => ahead::make_now(limits).and_then(cold),
-            other => other,
+            None | Some(Err(StartError { errno: Errno::PIPE, .. })) => {
+                from(Booting::begin()?, Limits::of_new_box(limits))
+            }
+            Some(made) => made,
         }
     }
 
@@ -318,6 +344,11 @@ impl Stock {
             }
         }
     }
+}
+
+/// What is in there, which is empty then.
+fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// A copy that has all that was asked for.

@@ -70,6 +70,16 @@ pub fn start(plan: Plan, reserve: &Reserve) -> Result<Running, Failure> {
     }
 }
 
+/// Says that a program may run like this in the jail, if it is allowed: its box is made meanwhile, if
+/// it is the first. What goes wrong is told when it is asked for.
+pub(crate) fn foresee(reserve: &Reserve, confinement: impl FnOnce() -> Option<Confinement>) {
+    if reserve.yard.is_expecting()
+        && let Some(confinement) = confinement()
+    {
+        jail::foresee(&confinement, &reserve.yard);
+    }
+}
+
 /// How the folders are that a run may write: all of the project, where nothing is sure to keep it
 /// from the rest.
 fn look_before(plan: &ProgramPlan) -> Option<Before> {

@@ -3,13 +3,14 @@
 
 use std::thread::{self, JoinHandle};
 
+use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+
 use super::mounts::MountWatch;
 use crate::cgroup::{CgroupLimits, Limits};
 use crate::identity::Identity;
 use crate::jail::pack::namespaces_with;
 use crate::jail::{Jail, Network};
 use crate::ready::Booting;
-use crate::start::StartError;
 
 /// What is known of a box before it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,40 +32,35 @@ pub(super) struct Ahead {
 
 /// What was made, and the mounts of the host at that time: the first process has a copy of them.
 #[derive(Debug)]
-struct Parts {
-    keeper: Booting,
-    limits: Limits,
-    mounts: MountWatch,
+pub(super) struct Parts {
+    pub(super) keeper: Booting,
+    pub(super) limits: Limits,
+    pub(super) mounts: MountWatch,
 }
 
 impl Ahead {
     /// Begins; none if there can be no thread.
     pub(super) fn begin(expected: Expectation) -> Option<Self> {
         let identity = Identity::of_caller();
+        let here = sched_getcpu();
         let thread = thread::Builder::new().name("stockade-ahead".to_owned());
-        let thread = thread.spawn(move || make(expected, identity)).ok()?;
-        // It may have been put behind this one on the same processor, though another is idle; soon it
-        // waits for the keeper, which gets that one.
+        let begin = move || {
+            leave(here);
+            make(expected, identity)
+        };
+        let thread = thread.spawn(begin).ok()?;
+        // It may have been put behind this one on the same processor, which it leaves at once.
         thread::yield_now();
         Some(Self { expected, identity, thread: Some(thread) })
     }
 
-    /// The keeper, and limits, for this box. What was made for another is ended; what went wrong in
-    /// the thread is tried again, and told by that.
-    pub(super) fn finish(
-        mut self,
-        jail: &Jail,
-        limits: CgroupLimits,
-    ) -> Result<(Booting, Limits), StartError> {
+    /// What was made, if it is for this box; what was made for another is ended. What went wrong in the
+    /// thread is none too: it is tried again, and told by that.
+    pub(super) fn finish(mut self, jail: &Jail, limits: CgroupLimits) -> Option<Parts> {
         let made = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
         let is_as_expected = self.expected == Expectation { limits, network: jail.network }
             && self.identity == jail.identity;
-        match made {
-            Some(made) if is_as_expected && !made.mounts.saw_change() => {
-                Ok((made.keeper, made.limits))
-            }
-            Some(_) | None => make_now(limits),
-        }
+        made.filter(|made| is_as_expected && !made.mounts.saw_change())
     }
 }
 
@@ -74,10 +70,17 @@ impl Drop for Ahead {
     }
 }
 
-/// A keeper and limits here and now.
-pub(super) fn make_now(limits: CgroupLimits) -> Result<(Booting, Limits), StartError> {
-    let keeper = Booting::begin()?;
-    Ok((keeper, Limits::of_new_box(limits)))
+/// Moves this thread, and with it the processes that it makes, to another processor than that of the
+/// host, if there is one: some schedulers put what is new beside its maker, though another is idle. It
+/// may come back.
+fn leave(processor: usize) {
+    let Ok(all) = sched_getaffinity(None) else { return };
+    let mut others = all;
+    others.unset(processor);
+    if others.count() > 0 && sched_setaffinity(None, &others).is_ok() {
+        // What cannot be undone only narrows a choice.
+        sched_setaffinity(None, &all).ok();
+    }
 }
 
 fn make(expected: Expectation, identity: Identity) -> Option<Parts> {

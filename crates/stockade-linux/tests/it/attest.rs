@@ -1,6 +1,7 @@
 //! What is said to be kept was seen from outside, and what a test breaks is seen to be missing.
 
 use std::fs;
+use std::path::Path;
 
 use stockade_linux::{
     Attest, Attested, Cgroup, CgroupLimits, Errno, Jail, Mechanism, Mount, StartError, Status,
@@ -17,8 +18,14 @@ pub(crate) fn everything() -> (TempDir, Jail) {
     fs::write(folder.path().join(".env"), "secret").unwrap();
     fs::create_dir(folder.path().join(".git")).unwrap();
     fs::write(folder.path().join(".git/config"), "good").unwrap();
-    let mut jail = project(folder.path());
-    let at = |name: &str| text(folder.path().join(name).to_str().unwrap());
+    let jail = everything_in(folder.path());
+    (folder, jail)
+}
+
+/// The same over such a project that is there.
+pub(crate) fn everything_in(folder: &Path) -> Jail {
+    let mut jail = project(folder);
+    let at = |name: &str| text(folder.join(name).to_str().unwrap());
     let root = jail.root.as_mut().unwrap();
     root.push(Mount::Hide { target: at(".env") });
     root.push(Mount::Pin { target: at(".git") });
@@ -29,7 +36,7 @@ pub(crate) fn everything() -> (TempDir, Jail) {
         tasks_max: Some(100),
         cpu_millis_per_second: None,
     }));
-    (folder, jail)
+    jail
 }
 
 fn attested(jail: Jail) -> Attested {

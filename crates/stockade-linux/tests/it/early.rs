@@ -16,7 +16,7 @@ use crate::boxes::closed;
 use crate::roles::{command, said, say};
 use crate::support::{Mark, bare, finish, shell, skip, within};
 
-const LIMITS: CgroupLimits = CgroupLimits {
+pub(crate) const LIMITS: CgroupLimits = CgroupLimits {
     memory_bytes_max: Some(256 << 20),
     tasks_max: Some(100),
     cpu_millis_per_second: None,
@@ -33,7 +33,7 @@ fn unexpected(jail: Jail) -> Ready {
     Yard::new(Warmth::Cold).ready(jail, LIMITS).unwrap()
 }
 
-fn run(ready: Ready, line: &str) -> String {
+pub(crate) fn run(ready: Ready, line: &str) -> String {
     let (_, out, err) = finish(&mut ready.run(shell(line), c"/bin/sh", c"/").unwrap());
     format!("{out}{err}")
 }
@@ -213,7 +213,7 @@ fn expecting() -> (Yard, Vec<u32>) {
     (yard, keepers().into_iter().flat_map(with_first).collect())
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
     let lists: String = lists.map(Result::unwrap_or_default).collect();

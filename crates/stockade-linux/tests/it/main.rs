@@ -11,6 +11,7 @@ mod broker_races;
 mod cgroup;
 mod cost;
 mod early;
+mod foreseen;
 mod jail;
 mod limits;
 mod locks;

@@ -13,7 +13,7 @@ mod root;
 mod sought;
 mod walk;
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,7 @@ pub use self::sought::{Searched, search};
 use super::absent::{self, Absent};
 use super::disk::Disk;
 use super::held::Held;
+use super::machine;
 use super::spec::{Added, environment, not_started, rlimits_of_each, spec};
 use super::subject::Subject;
 use crate::confine::{Confinement, Network};
@@ -47,7 +48,8 @@ use crate::gate::{Cleared, Prepared};
 use crate::guarantee::{Enforced, Guarantee};
 use crate::limits::{ByteCount, Limits, Processors};
 use crate::outcome::Failure;
-use crate::tier::Step;
+use crate::plan;
+use crate::tier::{Description, Step, Tier};
 
 /// A box that waits for its program.
 struct Made {
@@ -70,28 +72,53 @@ fn make(
         c_path(&cleared.opened()?.path)?,
         c_path(cleared.folder.path().unwrap_or(Path::new(TEMPORARY)))?,
     );
-    let mut jail = Jail::new(&program, &cwd);
     let cover = cover::look(&confinement.files)?;
-    // A box that waits covers the files that were there when it was made.
-    jail.stamp = cover.stamp();
     let absent = absent::watched(&cover.absent, &confinement.files.root)?;
-    let mounts = mounts(&confinement.files, &cover.present)?;
-    jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
-    let disk = disk_of_box(&mounts, &confinement.limits)?;
-    jail.root = Some(mounts);
-    if steps.contains(&Step::Broker) {
-        jail.forbidden = broker::forbidden(&confinement.files, &cover)?;
-    }
+    let jail = described((&program, &cwd), confinement, steps, &cover)?;
+    let disk = disk_of_box(jail.root.as_deref().unwrap_or_default(), &confinement.limits)?;
     let has_broker = !jail.forbidden.is_empty();
-    jail.network = network_of_box(confinement.network);
-    jail.filter = Some(filter(confinement.network));
-    jail.processes_max = confinement.limits.processes;
     let ready = yard.ready(jail, tree_limits(&confinement.limits));
     let ready = ready.map_err(|error| match error {
         error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
         error => NotBoxed::at(error),
     })?;
     Ok(Made { ready, cover, absent, disk, program, cwd })
+}
+
+/// Begins with the box of a call that is still decided about. Nothing runs in it, and it is used only
+/// if the plan's is the same in every point.
+pub(super) fn foresee(confinement: &Confinement, yard: &Yard) {
+    let jail = || {
+        let Description { steps, .. } =
+            plan::describe(Tier::Jail, confinement, machine::probe()).ok()?;
+        let cover = cover::look(&confinement.files).ok()?;
+        described((c"/", c"/"), confinement, &steps, &cover).ok()
+    };
+    if let Some(jail) = jail() {
+        yard.foresee(jail, tree_limits(&confinement.limits));
+    }
+}
+
+/// The box, written down.
+fn described(
+    (program, cwd): (&CStr, &CStr),
+    confinement: &Confinement,
+    steps: &[Step],
+    cover: &Cover,
+) -> Result<Jail, Failure> {
+    let mut jail = Jail::new(program, cwd);
+    // A box that waits covers the files that were there when it was made.
+    jail.stamp = cover.stamp();
+    let mounts = mounts(&confinement.files, &cover.present)?;
+    jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
+    jail.root = Some(mounts);
+    if steps.contains(&Step::Broker) {
+        jail.forbidden = broker::forbidden(&confinement.files, cover)?;
+    }
+    jail.network = network_of_box(confinement.network);
+    jail.filter = Some(filter(confinement.network));
+    jail.processes_max = confinement.limits.processes;
+    Ok(jail)
 }
 
 /// Runs the program in its box, if that is as it has to be.

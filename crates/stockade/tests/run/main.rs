@@ -16,6 +16,7 @@ mod environment;
 mod evil;
 mod faults;
 mod files;
+mod foreseen;
 mod git;
 mod helper;
 mod hooks;
