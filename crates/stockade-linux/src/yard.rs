@@ -14,13 +14,13 @@ mod mounts;
 use std::cell::OnceCell;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
 
 pub use self::ahead::Expectation;
 use self::ahead::{Ahead, Parts};
-use self::crew::{Crew, Work};
+use self::crew::{Crew, Office, Work};
 pub(crate) use self::duty::Duty;
 use self::duty::Pile;
 use self::foreseen::Foreseen;
@@ -37,8 +37,7 @@ use crate::template::Template;
 #[derive(Debug)]
 pub struct Yard {
     stock: Arc<Stock>,
-    warmth: Warmth,
-    crew: OnceLock<Option<Crew>>,
+    office: Arc<Office>,
     ahead: Mutex<Option<Ahead>>,
     foreseen: Mutex<Option<Foreseen>>,
     left: Pile,
@@ -89,10 +88,10 @@ impl Yard {
             Warmth::Warm { spares } => spares,
         };
         let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
+        let office = Arc::new(Office::new(&stock, warmth));
         Self {
             stock,
-            warmth,
-            crew: OnceLock::new(),
+            office,
             ahead: Mutex::default(),
             foreseen: Mutex::default(),
             left: Pile::default(),
@@ -131,15 +130,6 @@ impl Yard {
         *self.foreseen.lock().unwrap_or_else(PoisonError::into_inner) = foreseen;
     }
 
-    /// The thread, for a warm yard, from the first box on.
-    fn crew(&self) -> Option<&Crew> {
-        let hire = || match self.warmth {
-            Warmth::Cold => None,
-            Warmth::Warm { .. } => Crew::hire(Arc::clone(&self.stock)),
-        };
-        self.crew.get_or_init(hire).as_ref()
-    }
-
     /// A box of this description with these limits for all its processes, made or found waiting, and
     /// looked at from outside. [`Jail::cgroup`], [`Jail::program`], [`Jail::cwd`] and
     /// [`Jail::attest`] are not used.
@@ -153,25 +143,26 @@ impl Yard {
         jail.attest = Attest::BeforeExecution;
         duty::clear(&self.left);
         let key = OnceCell::new();
-        if let Some(Some(crew)) = self.crew.get() {
+        // Before there is a thread nothing can wait.
+        if let Some(crew) = self.office.crew_so_far() {
             let key = key.get_or_init(|| Key::of(&jail));
             let found = key.as_ref().ok().and_then(|key| self.stock.take(key, limits, crew));
             if let Some(ready) = found {
-                return Ok(ready.on_duty(Duty::Crew(crew.clone(), None)));
+                return Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), None)));
             }
         }
-        // Before there is a thread nothing can wait. It begins while the first box is made.
+        let is_warm = self.office.is_open();
         let ready = self.make(&jail, &key, limits, || {
-            if self.crew().is_some() {
+            if is_warm {
                 key.get_or_init(|| Key::of(&jail));
             }
         })?;
-        let Some(crew) = self.crew() else {
+        if !is_warm {
             return Ok(ready.on_duty(Duty::Later(Arc::clone(&self.left))));
-        };
+        }
         let key = key.into_inner().unwrap_or_else(|| Key::of(&jail)).at(Step::PrepareBox)?;
-        let model = self.stock.begin(key, limits, crew).then(|| Box::new(jail));
-        Ok(ready.on_duty(Duty::Crew(crew.clone(), model)))
+        let model = self.stock.begin(key, limits, &self.office).then(|| Box::new(jail));
+        Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), model)))
     }
 
     /// A box made from nothing: the one that was foreseen, or with what was made ahead of it if it was
@@ -229,9 +220,7 @@ impl Yard {
 impl Drop for Yard {
     fn drop(&mut self) {
         drop(self.stock.empty());
-        if let Some(crew) = self.crew.take().flatten() {
-            crew.dismiss();
-        }
+        self.office.close();
         // What the thread had in hand when it was told.
         drop(self.stock.empty());
     }
@@ -286,7 +275,7 @@ impl Stock {
 
     /// Notes that this description is the one to keep; false if it is known. What was kept before goes
     /// once the lock is free.
-    fn begin(&self, key: Key, limits: CgroupLimits, crew: &Crew) -> bool {
+    fn begin(&self, key: Key, limits: CgroupLimits, office: &Office) -> bool {
         let mut kept = self.lock();
         if kept.is_begun && kept.key == key && kept.limits == limits {
             return false;
@@ -298,7 +287,7 @@ impl Stock {
         let old = std::mem::replace(&mut *kept, new);
         drop(kept);
         if old.is_begun {
-            crew.put(Work::Forget(Box::new(old)));
+            office.put(Work::Forget(Box::new(old)));
         }
         is_begun
     }

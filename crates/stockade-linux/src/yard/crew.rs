@@ -1,22 +1,74 @@
 //! The thread that makes boxes in advance and sees to what runs leave behind, so that nobody waits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Kept, Stock};
+use super::{Kept, Stock, Warmth};
 use crate::jail::Jail;
 use crate::remains::Remains;
 
+/// Where the thread is hired, once there is work for it, and gets it.
+#[derive(Debug)]
+pub(crate) struct Office {
+    stock: Arc<Stock>,
+    warmth: Warmth,
+    crew: OnceLock<Option<Crew>>,
+}
+
+impl Office {
+    /// One without a thread yet.
+    pub(super) fn new(stock: &Arc<Stock>, warmth: Warmth) -> Self {
+        Self { stock: Arc::clone(stock), warmth, crew: OnceLock::new() }
+    }
+
+    /// Whether anything is made in advance.
+    pub(super) fn is_open(&self) -> bool {
+        self.warmth != Warmth::Cold
+    }
+
+    /// The thread, if it was hired.
+    pub(super) fn crew_so_far(&self) -> Option<&Crew> {
+        self.crew.get()?.as_ref()
+    }
+
+    fn crew(&self) -> Option<&Crew> {
+        let hire = || self.is_open().then(|| Crew::hire(Arc::clone(&self.stock))).flatten();
+        self.crew.get_or_init(hire).as_ref()
+    }
+
+    /// Gives the thread work. If there is none, it is dropped here and now.
+    pub(super) fn put(&self, work: Work) {
+        if let Some(crew) = self.crew() {
+            crew.put(work);
+        }
+    }
+
+    /// Lets the thread wait for what a run leaves behind; without one, this waits.
+    pub(super) fn see_to(&self, remains: Remains) {
+        match self.crew() {
+            Some(crew) => crew.see_to(remains),
+            None => drop(remains),
+        }
+    }
+
+    /// Hires nobody any more, and stops the thread once it has done what it was given.
+    pub(super) fn close(&self) {
+        if let Some(crew) = self.crew.get_or_init(|| None) {
+            crew.dismiss();
+        }
+    }
+}
+
 /// A way to give the thread work.
-#[derive(Debug, Clone)]
-pub(crate) struct Crew {
+#[derive(Debug)]
+pub(super) struct Crew {
     work: Sender<Work>,
     /// How many runs left something that the thread has not removed yet.
     owed: Arc<AtomicUsize>,
-    thread: Arc<std::sync::Mutex<Option<JoinHandle<()>>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// How many runs may leave something for the thread at once.
@@ -42,13 +94,13 @@ pub(super) enum Work {
 
 impl Crew {
     /// Starts the thread; none if there can be none, and then nothing is made in advance.
-    pub(super) fn hire(stock: Arc<Stock>) -> Option<Self> {
+    fn hire(stock: Arc<Stock>) -> Option<Self> {
         let (work, orders) = channel();
         let owed = Arc::new(AtomicUsize::new(0));
         let thread = thread::Builder::new().name("stockade-yard".to_owned());
         let paid = Arc::clone(&owed);
         let thread = thread.spawn(move || serve(&stock, &orders, &paid)).ok()?;
-        Some(Self { work, owed, thread: Arc::new(std::sync::Mutex::new(Some(thread))) })
+        Some(Self { work, owed, thread: Mutex::new(Some(thread)) })
     }
 
     /// Gives the thread work. If it has stopped, the work is dropped here and now.
@@ -58,7 +110,7 @@ impl Crew {
 
     /// Lets the thread wait for what a run leaves behind. If it cannot keep up, who ran it waits: each
     /// holds descriptors, and somebody who runs without a pause would have all of them soon.
-    pub(super) fn see_to(&self, remains: Remains) {
+    fn see_to(&self, remains: Remains) {
         if self.owed.load(Ordering::Relaxed) >= OWED_MAX {
             drop(remains);
             return;
@@ -68,7 +120,7 @@ impl Crew {
     }
 
     /// Stops the thread once it has done what it was given, and waits for that.
-    pub(super) fn dismiss(self) {
+    fn dismiss(&self) {
         self.put(Work::Stop);
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         // A panic there has ended it, which is what is wanted here.

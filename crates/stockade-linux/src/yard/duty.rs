@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::crew::{Crew, Work};
+use super::crew::{Office, Work};
 use crate::jail::Jail;
 use crate::remains::Remains;
 
@@ -11,7 +11,7 @@ use crate::remains::Remains;
 pub(crate) enum Duty {
     /// A thread waits for its remains, and makes another one, and not before: two at once would be in
     /// each other's way. If there is no template yet, it is made by this description.
-    Crew(Crew, Option<Box<Jail>>),
+    Office(Arc<Office>, Option<Box<Jail>>),
     /// They are put here, and waited for before the next box, or with the yard.
     Later(Pile),
 }
@@ -23,8 +23,8 @@ impl Duty {
     /// The program has begun, and nobody waits for its box any more.
     pub(crate) fn begin(&mut self) {
         match self {
-            Self::Crew(crew, model) => {
-                model.take().into_iter().for_each(|model| crew.put(Work::Prepare(model)));
+            Self::Office(office, model) => {
+                model.take().into_iter().for_each(|model| office.put(Work::Prepare(model)));
             }
             Self::Later(_) => {}
         }
@@ -33,7 +33,7 @@ impl Duty {
     /// Takes over what a run leaves behind.
     pub(crate) fn see_to(&self, remains: Remains) {
         match self {
-            Self::Crew(crew, _) => crew.see_to(remains),
+            Self::Office(office, _) => office.see_to(remains),
             Self::Later(pile) => {
                 pile.lock().unwrap_or_else(PoisonError::into_inner).push(remains);
             }
@@ -45,7 +45,7 @@ impl Drop for Duty {
     fn drop(&mut self) {
         self.begin();
         match self {
-            Self::Crew(crew, _) => crew.put(Work::Refill),
+            Self::Office(office, _) => office.put(Work::Refill),
             Self::Later(_) => {}
         }
     }
