@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use stockade::confine::Network;
 use stockade::launch::Warmth;
@@ -17,8 +16,6 @@ use crate::spare;
 use crate::stats::{Contestant, Kind, Row, Target};
 
 pub(crate) const BARE: &str = "bare spawn of `/bin/true`";
-/// How long a yard has to fill up again before the next one is measured.
-const REFILL: Duration = Duration::from_millis(5);
 
 /// All of them.
 pub(crate) struct Launches<'a> {
@@ -46,9 +43,8 @@ pub(crate) fn all(ground: &Ground) -> Launches<'_> {
     }
     let (peers, unusable) = peers::found(ground);
     missing.extend(unusable);
-    let contestant = |Peer { name, argv, .. }| {
-        Contestant::new(name, Kind::Peer, None, move || spawn(&argv)).pausing(REFILL)
-    };
+    let contestant =
+        |Peer { name, argv, .. }| Contestant::new(name, Kind::Peer, None, move || spawn(&argv));
     let (mounting, others): (Vec<Peer>, Vec<Peer>) =
         peers.into_iter().partition(|peer| peer.mounts);
     together.extend(others.into_iter().map(contestant));
@@ -68,9 +64,8 @@ pub(crate) fn library(ground: &Ground) -> Vec<Contestant<'_>> {
     let cold = warm("cold", Warmth::Cold);
     let copied = warm("copied", Warmth::Warm { spares: 0 });
     let waiting = warm("waiting", Warmth::Warm { spares: 2 });
-    let ours = |name, target, once: Box<dyn FnMut()>| {
-        Contestant::new(name, Kind::Ours, target, once).pausing(REFILL)
-    };
+    let ours =
+        |name, target, once: Box<dyn FnMut()>| Contestant::new(name, Kind::Ours, target, once);
     vec![
         ours("library, process tier", None, Box::new(move || call(&process))),
         ours("library, every box made from nothing", None, Box::new(move || call(&cold))),
@@ -93,7 +88,6 @@ fn first<'a>(name: &str, network: Network, most: f64, ground: &Ground) -> Contes
             row(format!("— of that, `Stockade::run` ({name})"), Kind::Part, None),
         ],
         once: Box::new(move || first_call(network, &project)),
-        pause: Duration::ZERO,
     }
 }
 

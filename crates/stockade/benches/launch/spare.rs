@@ -42,7 +42,6 @@ pub(crate) fn handed_over(ground: &Ground) -> Contestant<'_> {
             row("— in the background: removal, and until the next one waits", Kind::Part, None),
         ],
         once: Box::new(move || once(&yard, &project)),
-        pause: Duration::ZERO,
     }
 }
 

@@ -47,8 +47,6 @@ pub(crate) fn ratio(one: Duration, other: Duration) -> f64 {
 pub(crate) struct Contestant<'a> {
     pub(crate) rows: Vec<Row>,
     pub(crate) once: Box<dyn FnMut() -> Vec<Duration> + 'a>,
-    /// How long what it does in the background has, before the next one is measured.
-    pub(crate) pause: Duration,
 }
 
 /// One line of a table.
@@ -92,15 +90,13 @@ impl<'a> Contestant<'a> {
         Self {
             rows: vec![Row { name: name.into(), kind, target }],
             once: Box::new(move || vec![timed(&mut once)]),
-            pause: Duration::ZERO,
         }
     }
-
-    pub(crate) fn pausing(mut self, pause: Duration) -> Self {
-        self.pause = pause;
-        self
-    }
 }
+
+/// What one has left behind is cleared away in this time, by a yard or by the kernel, which takes a
+/// network namespace apart later: the next one does not pay for it.
+const REST: Duration = Duration::from_millis(10);
 
 /// Measures all of them in turn, so that a slow moment hits each alike. A row for each line.
 pub(crate) fn in_turn(contestants: &mut [Contestant<'_>], rounds: usize) -> Vec<(Row, Spread)> {
@@ -114,7 +110,7 @@ pub(crate) fn in_turn(contestants: &mut [Contestant<'_>], rounds: usize) -> Vec<
             if round >= UNCOUNTED {
                 times.iter_mut().zip(taken).for_each(|(times, time)| times.push(time));
             }
-            std::thread::sleep(contestant.pause);
+            std::thread::sleep(REST);
         }
     }
     let rows = contestants.iter().flat_map(|one| one.rows.iter().cloned());
