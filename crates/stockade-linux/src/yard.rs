@@ -10,9 +10,8 @@ mod crew;
 mod duty;
 mod foreseen;
 mod mounts;
+mod wanted;
 
-use std::cell::OnceCell;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +24,7 @@ pub(crate) use self::duty::Duty;
 use self::duty::Pile;
 use self::foreseen::Foreseen;
 pub use self::mounts::MountWatch;
+use self::wanted::Wanted;
 use crate::cgroup::{Cgroup, CgroupLimits, Limits};
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, pack};
@@ -142,56 +142,41 @@ impl Yard {
     fn find(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
         jail.attest = Attest::BeforeExecution;
         duty::clear(&self.left);
-        let key = OnceCell::new();
+        let wanted = Wanted::new(jail, limits);
         // Before there is a thread nothing can wait.
-        if let Some(crew) = self.office.crew_so_far() {
-            let key = key.get_or_init(|| Key::of(&jail));
-            let found = key.as_ref().ok().and_then(|key| self.stock.take(key, limits, crew));
-            if let Some(ready) = found {
-                return Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), None)));
-            }
+        if let Some(crew) = self.office.crew_so_far()
+            && let Some(ready) = self.stock.take(wanted.key()?, limits, crew)
+        {
+            return Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), None)));
         }
-        let is_warm = self.office.is_open();
-        let ready = self.make(&jail, &key, limits, || {
-            if is_warm {
-                key.get_or_init(|| Key::of(&jail));
-            }
-        })?;
-        if !is_warm {
+        let ready = self.make(&wanted)?;
+        if !self.office.is_open() {
             return Ok(ready.on_duty(Duty::Later(Arc::clone(&self.left))));
         }
-        let key = key.into_inner().unwrap_or_else(|| Key::of(&jail)).at(Step::PrepareBox)?;
-        let model = self.stock.begin(key, limits, &self.office).then(|| Box::new(jail));
+        let model = self.stock.begin(wanted, &self.office)?;
         Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), model)))
     }
 
     /// A box made from nothing: the one that was foreseen, or with what was made ahead of it if it was
-    /// expected. Something else is done meanwhile.
-    fn make(
-        &self,
-        jail: &Jail,
-        key: &OnceCell<io::Result<Key>>,
-        limits: CgroupLimits,
-        meanwhile: impl Fn(),
-    ) -> Result<Ready, StartError> {
-        if let Some(foreseen) = taken(&self.foreseen) {
-            meanwhile();
-            let key = key.get_or_init(|| Key::of(jail)).as_ref().ok();
-            if let Some(ready) = key.and_then(|key| foreseen.finish(key, limits)) {
-                return Ok(ready);
-            }
+    /// expected.
+    fn make(&self, wanted: &Wanted) -> Result<Ready, StartError> {
+        if let Some(foreseen) = taken(&self.foreseen)
+            && let Some(ready) = foreseen.finish(wanted.key()?, wanted.limits)
+        {
+            return Ok(ready);
         }
-        let sheet = pack::pack(jail).at(Step::PrepareBox)?;
+        let sheet = pack::pack(&wanted.jail).at(Step::PrepareBox)?;
         let from = |keeper, limits| {
-            let ordered = Ordered::from(keeper, &sheet, Outlook::of(jail), limits)?;
-            meanwhile();
+            let ordered = Ordered::from(keeper, &sheet, Outlook::of(&wanted.jail), limits)?;
+            // There is time for that now.
+            wanted.key()?;
             ordered.meet()
         };
-        let expected = taken(&self.ahead).and_then(|ahead| ahead.finish(jail, limits));
+        let expected = taken(&self.ahead).and_then(|it| it.finish(&wanted.jail, wanted.limits));
         match expected.map(|Parts { keeper, limits, .. }| from(keeper, limits)) {
             // Somebody killed it while it waited.
             None | Some(Err(StartError { errno: Errno::PIPE, .. })) => {
-                from(Booting::begin()?, Limits::of_new_box(limits))
+                from(Booting::begin()?, Limits::of_new_box(wanted.limits))
             }
             Some(made) => made,
         }
@@ -273,12 +258,13 @@ impl Stock {
         None
     }
 
-    /// Notes that this description is the one to keep; false if it is known. What was kept before goes
-    /// once the lock is free.
-    fn begin(&self, key: Key, limits: CgroupLimits, office: &Office) -> bool {
+    /// Notes that this description is the one to keep, and gives it back for the template; none if it is
+    /// known. What was kept before goes once the lock is free.
+    fn begin(&self, wanted: Wanted, office: &Office) -> Result<Option<Box<Jail>>, StartError> {
+        let (jail, key, limits) = wanted.into_parts()?;
         let mut kept = self.lock();
         if kept.is_begun && kept.key == key && kept.limits == limits {
-            return false;
+            return Ok(None);
         }
         // Watched from before the template is made, so that no change is missed.
         let mounts = MountWatch::begin().ok();
@@ -289,7 +275,7 @@ impl Stock {
         if old.is_begun {
             office.put(Work::Forget(Box::new(old)));
         }
-        is_begun
+        Ok(is_begun.then(|| Box::new(jail)))
     }
 
     /// Makes the template, unless another description is wanted by now.

@@ -1,6 +1,7 @@
 //! A box that is made before it is known whether it is wanted is given only to who asks for the same,
 //! and nothing stays of it otherwise.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -128,8 +129,16 @@ pub(crate) fn foresee_what_is_killed() {
         _ => only_child_of(std::process::id()),
     };
     assert!(bare("kill").args(["-9", &killed.to_string()]).status().unwrap().success());
+    // All of it ends, a moment later: who takes a box in that moment is told that it was killed.
+    assert!(within(Duration::from_secs(5), || has_ended(first)));
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
     say("out", run(ready, "echo ran").trim());
+}
+
+fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    matches!(state, None | Some("Z" | "X"))
 }
 
 #[test]
