@@ -15,6 +15,7 @@ mod jail;
 mod machine;
 mod process;
 mod remedy;
+mod removal;
 mod reserve;
 mod scratch;
 mod shown;

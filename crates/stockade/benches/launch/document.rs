@@ -31,12 +31,11 @@ command could. Below `stockade --version` no command of Stockade can be: that is
 
 What is not met, and where the floor is:
 
-- *The first call*: the floor is well below the targets, and what is above it is work that the floor does not do. From a trace,
-  as root: 1.7 ms until the call is judged and recorded and its box described, in which keeper and namespaces are made on the other
-  processor; 0.25 to take the folders with other owners, which an ordinary user is spared; 0.6 for the root, in which the cgroups are made; 0.25
-  for the program's process and its locks; 0.2 to look at all that from outside and to hand the program over; 0.55 for the program;
-  0.4 for its end, the figures and the report. To order the whole box before the call is judged was tried, and won
-  nothing here ([decision 0017](../decisions/0017-early-namespaces.md)).
+- *The first call*: the floor is well below the targets, and what is above it is work that the floor does not do. The host opens the
+  project, describes and orders the box, makes cgroups, judges and records the call, and describes the box again, some 2 ms; at the same time,
+  on the other processor, there are the keeper, the namespaces and the root, some 2 ms as well ([decision 0018](../decisions/0018-foreseen-box.md)).
+  Then come 0.3 ms for the look from outside and the hand-over, 0.6 for the program, 0.3 for its end, the figures and the report. Both
+  processors are busy for most of that: with more of them, or where a new process is put on an idle one at once, it takes less.
 - *A copy*: *library, process tier* is the same call without a box, judged, recorded and watched by a keeper. It is
   at 2 x bare already, where the target is, and a copy adds 0.3 to 0.4 ms: four processes that hand over to each other,
   four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter. A box that waits,

@@ -218,3 +218,41 @@ fn a_folder_of_that_name_that_others_can_enter_is_not_used() {
     assert!(!project.beside("answer.json").exists(), "it ran in a folder of others");
     assert_eq!(names_in(&base), Vec::<String>::new());
 }
+
+/// A folder that a killed supervisor left, and that someone still writes into.
+#[test]
+fn a_start_does_not_wait_for_who_writes_into_what_was_left() {
+    let project = Project::new();
+    let uid = rustix::process::geteuid().as_raw();
+    let base = project.beside("tmp").join(format!("stockade-{uid}"));
+    let left = base.join("run-left");
+    for folder in [&base, &left] {
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let done = AtomicBool::new(false);
+    let has_run = std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (left, done) = (&left, &done);
+            scope.spawn(move || write_until(left, writer, done));
+        }
+        let mut host = Helper::new("run", &project, &["true"]).start();
+        let answer = project.beside("answer.json");
+        let has_run = eventually(Duration::from_secs(20), || answer.exists());
+        done.store(true, Ordering::Relaxed);
+        host.kill();
+        has_run
+    });
+    assert!(has_run, "it still removes what is still written");
+}
+
+fn write_until(left: &Path, writer: u32, done: &AtomicBool) {
+    for number in 0_u64.. {
+        // A part of it may go at any time; the folder itself is not made again.
+        let folder = left.join(format!("{writer}-{number}"));
+        let made = fs::create_dir(&folder).and_then(|()| fs::create_dir(folder.join("in")));
+        if done.load(Ordering::Relaxed) || (made.is_err() && !left.exists()) {
+            return;
+        }
+    }
+}

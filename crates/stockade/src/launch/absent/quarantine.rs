@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{open, take_rights};
 use crate::call::CallId;
-use crate::launch::scratch;
+use crate::launch::{removal, scratch};
 
 /// What is copied at most where a rename cannot do it. The box chose what it made: it may be deeper
 /// than a stack and, being sparse, larger than a disk.
@@ -36,14 +36,14 @@ fn lock_up(folder: &OwnedFd, name: &OsStr) -> std::io::Result<PathBuf> {
     let (all, all_path) = open_all()?;
     let own = OsString::from(CallId::new().to_string());
     rustix::fs::mkdirat(&all, &own, Mode::RWXU)?;
-    let place = scratch::open_folder(all.as_fd(), &own)?;
+    let place = removal::open_folder(all.as_fd(), &own)?;
     let moved = match rename(folder, name, &place) {
         // The project is on another file system.
         Err(Errno::XDEV) => carry(folder, name, &place),
         other => other.map_err(Into::into),
     };
     if let Err(error) = moved {
-        scratch::remove_any(all.as_fd(), &own)?;
+        removal::remove_any(all.as_fd(), &own)?;
         return Err(error);
     }
     Ok(all_path.join(own).join(name))
@@ -57,7 +57,7 @@ fn open_all() -> std::io::Result<(OwnedFd, PathBuf)> {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno.into()),
     }
-    Ok((scratch::open_folder(base.as_fd(), NAME.as_ref())?, base_path.join(NAME)))
+    Ok((removal::open_folder(base.as_fd(), NAME.as_ref())?, base_path.join(NAME)))
 }
 
 /// Renames, though the box may have closed the folder, or what it made, to its owner.
@@ -78,7 +78,7 @@ fn rename(folder: &OwnedFd, name: &OsStr, place: &OwnedFd) -> Result<(), Errno> 
 fn carry(folder: &OwnedFd, name: &OsStr, place: &OwnedFd) -> std::io::Result<()> {
     let mut left = COPIED_MAX;
     copy(folder.as_fd(), name, place.as_fd(), &mut left)?;
-    Ok(scratch::remove_any(folder.as_fd(), name)?)
+    Ok(removal::remove_any(folder.as_fd(), name)?)
 }
 
 /// Gives it a name beside its own, by which nothing runs.
@@ -128,8 +128,8 @@ fn copy(
         FileType::Directory => {
             left.depth = left.depth.checked_sub(1).ok_or_else(too_much)?;
             rustix::fs::mkdirat(to, name, Mode::RWXU)?;
-            let inner = scratch::open_folder(from, name)?;
-            let copied = scratch::open_folder(to, name)?;
+            let inner = removal::open_folder(from, name)?;
+            let copied = removal::open_folder(to, name)?;
             for entry in rustix::fs::Dir::read_from(&inner)? {
                 let entry = entry?;
                 let name = std::os::unix::ffi::OsStrExt::from_bytes(entry.file_name().to_bytes());
