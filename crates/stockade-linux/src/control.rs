@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, Result};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -25,6 +26,9 @@ pub(crate) struct Line(OwnedFd);
 pub(crate) enum Patience {
     /// Until there is one.
     Endless,
+    /// As long as a box takes to be made, and a program to be executed, on the busiest of machines: who
+    /// says nothing for longer was stopped.
+    Generous,
     /// Not at all.
     None,
 }
@@ -76,11 +80,15 @@ impl Line {
 
     /// Takes the next message of a kind.
     pub(crate) fn hear_as<T: Plain>(&self, mut into: T, patience: Patience) -> Result<Heard<T>> {
+        // Tests wait for it.
+        const SECONDS: i64 = if cfg!(feature = "sabotage") { 10 } else { 30 };
+        const GENEROUS: Timespec = Timespec { tv_sec: SECONDS, tv_nsec: 0 };
         let flags = RecvFlags::CMSG_CLOEXEC
             | match patience {
                 Patience::Endless => RecvFlags::empty(),
-                Patience::None => RecvFlags::DONTWAIT,
+                Patience::Generous | Patience::None => RecvFlags::DONTWAIT,
             };
+        let mut waits = patience == Patience::Generous;
         loop {
             let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut room);
@@ -89,6 +97,15 @@ impl Line {
                 // One that ends with an unread order resets the line once; its report waits
                 // behind that.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
+                Err(Errno::AGAIN) if waits => {
+                    let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
+                    match poll(&mut polled, Some(&GENEROUS)) {
+                        // With one more look, in case that the time and the word came together.
+                        Ok(_) => waits = false,
+                        Err(Errno::INTR) => {}
+                        Err(errno) => return Err(errno),
+                    }
+                }
                 Err(Errno::AGAIN) => return Ok(Heard::Nothing),
                 Err(errno) => return Err(errno),
                 Ok(message) if message.bytes == 0 => return Ok(Heard::Closed),

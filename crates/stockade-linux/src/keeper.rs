@@ -99,7 +99,8 @@ pub(crate) fn spawn(control: BorrowedFd<'_>) -> Result<Keeper, StartError> {
     match pid.ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
         Ok(pidfd) => Ok(Keeper { process, pidfd }),
         Err(errno) => {
-            // Without its request the keeper holds nothing; this only spares the host a zombie.
+            // It runs no program: that comes with the next message, or not at all. This spares the host
+            // a zombie; a first process that it has made already dies with it.
             process.kill().and_then(|()| process.wait()).at(Step::SpawnKeeper)?;
             Err(StartError { step: Step::SpawnKeeper, errno })
         }

@@ -140,7 +140,7 @@ impl Ready {
             Attest::BeforeExecution => pid.map(|pid| attest::look_around(&expected, pid, &host)),
             Attest::No => None,
         };
-        let tested = match gate.hear_as(Failure::default(), Patience::Endless) {
+        let tested = match gate.hear_as(Failure::default(), Patience::Generous) {
             Ok(Heard::Message(said, _)) => {
                 let landlock = match said.step {
                     gate::READY => false,
@@ -152,7 +152,7 @@ impl Ready {
             // The first process tells what went wrong before.
             Ok(Heard::Closed) => return Err(hear_failure(&line, Step::HearFirst)),
             Ok(Heard::Nothing) => {
-                return Err(StartError { step: Step::HearFirst, errno: Errno::PROTO });
+                return Err(StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT });
             }
             Err(errno) => return Err(StartError { step: Step::HearFirst, errno }),
         };
@@ -301,12 +301,12 @@ pub(crate) fn hear_first(
     line: &Line,
     remains: &mut Remains,
 ) -> Result<(Option<Pid>, OwnedFd), StartError> {
-    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+    match line.hear(Patience::Generous).at(Step::HearKeeper)? {
         Heard::Message(Report { kind: kind::FORKED, .. }, Some(pidfd)) => {
             Ok((process_of(&pidfd).ok(), pidfd))
         }
         Heard::Message(report, _) => Err(failed(report.step, report.errno)),
-        Heard::Nothing => Err(StartError { step: Step::HearKeeper, errno: Errno::PROTO }),
+        Heard::Nothing => Err(StartError { step: Step::HearKeeper, errno: Errno::TIMEDOUT }),
         // A keeper that did not get as far as to make one tells so itself.
         Heard::Closed => Err(match remains.control.take() {
             Some(control) => hear_failure(&control, Step::HearFirst),
@@ -317,7 +317,7 @@ pub(crate) fn hear_first(
 
 /// The failed step that comes over a line; if none does, it is the silence of this one.
 fn hear_failure(line: &Line, silence: Step) -> StartError {
-    match line.hear(Patience::Endless) {
+    match line.hear(Patience::Generous) {
         Ok(Heard::Message(report, _)) if report.kind == kind::FAILED => {
             failed(report.step, report.errno)
         }
@@ -328,10 +328,11 @@ fn hear_failure(line: &Line, silence: Step) -> StartError {
 
 /// Waits until the program is executed, or for the step that failed.
 fn hear_executed(gate: &Line) -> Result<(), StartError> {
-    match gate.hear_as(Failure::default(), Patience::Endless).at(Step::HearFirst)? {
+    match gate.hear_as(Failure::default(), Patience::Generous).at(Step::HearFirst)? {
         Heard::Message(said, _) => Err(failed(said.step, said.errno)),
         // Executed; or killed in the act, which the first process tells.
-        Heard::Closed | Heard::Nothing => Ok(()),
+        Heard::Closed => Ok(()),
+        Heard::Nothing => Err(StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT }),
     }
 }
 

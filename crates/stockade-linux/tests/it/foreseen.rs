@@ -5,13 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use stockade_linux::{CgroupLimits, Expectation, Jail, Mount, Network, Warmth, Yard};
+use stockade_linux::{
+    CgroupLimits, Errno, Expectation, Jail, Mount, Network, StartError, Step, Warmth, Yard,
+};
 
 use crate::attest::{everything, everything_in, steps};
 use crate::boxes::closed;
 use crate::early::{LIMITS, children_of, run};
 use crate::roles::{command, said, say};
-use crate::support::{Mark, bare, shell, text, within};
+use crate::support::{Mark, bare, finish, shell, text, within};
 
 fn foreseeing(jail: Jail) -> Yard {
     let yard = Yard::new(Warmth::Cold);
@@ -133,6 +135,38 @@ pub(crate) fn foresee_what_is_killed() {
     assert!(within(Duration::from_secs(5), || has_ended(first)));
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
     say("out", run(ready, "echo ran").trim());
+}
+
+/// Who is stopped says nothing, and the host does not wait for it for good.
+#[test]
+fn one_that_was_stopped_meanwhile_is_made_again_or_given_up() {
+    let told = told("foresees-stopped", "");
+    let silence = StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT };
+    // It may have said that it is ready before it was stopped.
+    let ends = ["ran".to_owned(), format!("{silence:?}")];
+    assert!(ends.iter().any(|end| *end == said(&told, "out")), "{told}");
+    assert_eq!(said(&told, "left"), "0");
+}
+
+pub(crate) fn foresee_what_is_stopped() {
+    let yard = foreseeing(closed("/bin/sh"));
+    let stop = |pid: u32| {
+        assert!(bare("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
+    };
+    let keepers = || children_of(std::process::id()).into_iter();
+    let firsts = || keepers().flat_map(children_of).collect::<Vec<_>>();
+    // Before it has told that it is there, as far as that can be.
+    assert!(within(Duration::from_secs(5), || !firsts().is_empty()));
+    let stopped = firsts();
+    stopped.iter().copied().for_each(stop);
+    stopped.iter().flat_map(|first| children_of(*first)).for_each(stop);
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    match ready.run(shell("echo ran"), c"/bin/sh", c"/") {
+        Ok(mut running) => say("out", finish(&mut running).1.trim()),
+        Err(error) => say("out", format!("{error:?}")),
+    }
+    drop(yard);
+    say("left", children_of(std::process::id()).len());
 }
 
 fn has_ended(pid: u32) -> bool {

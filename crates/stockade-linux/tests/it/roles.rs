@@ -61,6 +61,7 @@ fn plays_a_role_when_asked() {
         Ok("foresees") => crate::foreseen::foresee_and_ask(),
         Ok("foresees-in-vain") => crate::foreseen::foresee_in_vain(),
         Ok("foresees-killed") => crate::foreseen::foresee_what_is_killed(),
+        Ok("foresees-stopped") => crate::foreseen::foresee_what_is_stopped(),
         Ok("foresees-mounted") => crate::foreseen::foresee_and_mount(),
         Ok("yard-flooded") => crate::yard::run_without_a_pause(),
         Ok("yard-killed") => crate::yard::killed_while_waiting(),
