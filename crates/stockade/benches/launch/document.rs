@@ -11,9 +11,9 @@ const INTRODUCTION: &str = "
 
 Written by `cargo bench -p stockade --bench launch`. What is launched is `/bin/true`, and the measure is
 a bare `posix_spawn` of it, from the call to the end of the program. All rows of a table are taken in turn,
-round by round in one run, so that a slow moment hits each alike, with 10 ms between two of them, so that none
-pays for what another one has left behind; other tools are measured beside, as far as they are installed. A p99 is compared with the p99 of the bare spawn. Times are one machine's: compare
-the ratios.
+round by round in one run, so that a slow moment hits each alike, with 5 ms and an uncounted bare spawn between
+two of them, so that none pays for what another one has left behind; other tools are measured beside, as far as
+they are installed. A p99 is compared with the p99 of the bare spawn. Times are one machine's: compare the ratios.
 
 - *library, very first call*: a new process each time, from before `Stockade::open` to the report; inspection,
   decision, journal and the look at the finished box from outside included, as in every row of the library.

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::ground::{PROGRAM, spawn};
+
 /// The middle and the slow end of many times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spread {
@@ -96,7 +98,7 @@ impl<'a> Contestant<'a> {
 
 /// What one has left behind is cleared away in this time, by a yard or by the kernel, which takes a
 /// network namespace apart later: the next one does not pay for it.
-const REST: Duration = Duration::from_millis(10);
+const REST: Duration = Duration::from_millis(5);
 
 /// Measures all of them in turn, so that a slow moment hits each alike. A row for each line.
 pub(crate) fn in_turn(contestants: &mut [Contestant<'_>], rounds: usize) -> Vec<(Row, Spread)> {
@@ -105,12 +107,14 @@ pub(crate) fn in_turn(contestants: &mut [Contestant<'_>], rounds: usize) -> Vec<
         contestants.iter().map(|one| vec![Vec::with_capacity(rounds); one.rows.len()]).collect();
     for round in 0..rounds + UNCOUNTED {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {
+            std::thread::sleep(REST);
+            // Nor does it pay for the rest: the processor is awake again.
+            spawn(&[PROGRAM]);
             let taken = (contestant.once)();
             assert_eq!(taken.len(), times.len());
             if round >= UNCOUNTED {
                 times.iter_mut().zip(taken).for_each(|(times, time)| times.push(time));
             }
-            std::thread::sleep(REST);
         }
     }
     let rows = contestants.iter().flat_map(|one| one.rows.iter().cloned());
