@@ -11,8 +11,8 @@ const INTRODUCTION: &str = "
 
 Written by `cargo bench -p stockade --bench launch`. What is launched is `/bin/true`, and the measure is
 a bare `posix_spawn` of it, from the call to the end of the program. All rows of a table are taken in turn,
-round by round in one run, so that a slow moment hits each alike, with 5 ms and an uncounted bare spawn between
-two of them, so that none pays for what another one has left behind; other tools are measured beside, as far as
+round by round in one run, so that a slow moment hits each alike, with a rest of 5 ms before each, so that
+none pays for what another one has left behind; other tools are measured beside, as far as
 they are installed. A p99 is compared with the p99 of the bare spawn. Times are one machine's: compare the ratios.
 
 - *library, very first call*: a new process each time, from before `Stockade::open` to the report; inspection,
@@ -37,13 +37,13 @@ What is not met, and where the floor is:
   Then come 0.3 ms for the look from outside and the hand-over, 0.6 for the program, 0.3 for its end, the figures and the report. Both
   processors are busy for most of that: with more of them, or where a new process is put on an idle one at once, it takes less.
 - *A copy*: *library, process tier* is the same call without a box, judged, recorded and watched by a keeper. It is
-  at 2 x bare already, where the target is, and a copy adds 0.3 to 0.4 ms: four processes that hand over to each other,
+  above 2 x bare already, where the target is, and a copy adds 0.2 to 0.4 ms: four processes that hand over to each other,
   four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter. A box that waits,
   which is the default, has all of that behind it, and costs less than no box.
 - *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
   has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
 - *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it. Of the tools that
-  confine files and are installed here, bwrap with a minimal root is the quickest; the command is between that and bwrap's agent profile.
+  confine files and are installed here, bwrap with a minimal root is the quickest; the command is about where bwrap's agent profile is.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, which is why the binary is far behind
   bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::ground::{PROGRAM, spawn};
-
 /// The middle and the slow end of many times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spread {
@@ -108,8 +106,6 @@ pub(crate) fn in_turn(contestants: &mut [Contestant<'_>], rounds: usize) -> Vec<
     for round in 0..rounds + UNCOUNTED {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {
             std::thread::sleep(REST);
-            // Nor does it pay for the rest: the processor is awake again.
-            spawn(&[PROGRAM]);
             let taken = (contestant.once)();
             assert_eq!(taken.len(), times.len());
             if round >= UNCOUNTED {
