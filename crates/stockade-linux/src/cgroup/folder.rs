@@ -37,16 +37,12 @@ impl Folder {
     /// parent that is closed to us is passed over at once.
     pub(super) fn make(place: &Place, controllers: &[Controller]) -> Result<Self, Errno> {
         let mut nearest = None;
-        let mut open: Vec<&PathBuf> = Vec::new();
-        for parent in &place.parents {
-            match accessat(CWD, parent, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
-                Ok(()) => open.push(parent),
-                Err(errno) => nearest = nearest.or(Some(errno)),
-            }
-        }
+        let rights = Access::WRITE_OK | Access::EXEC_OK;
+        let is_open = |parent| accessat(CWD, parent, rights, AtFlags::EACCESS);
+        let parents: Vec<_> = place.parents.iter().map(|one| (one, is_open(one))).collect();
         for demand in [Demand::All, Demand::AllAside, Demand::WhatIsThere] {
-            for parent in &open {
-                match Self::make_in(place, parent, controllers, demand) {
+            for (parent, is_open) in &parents {
+                match is_open.and_then(|()| Self::make_in(place, parent, controllers, demand)) {
                     Ok(mut folder) => {
                         folder.lacks = nearest;
                         return Ok(folder);
