@@ -88,7 +88,6 @@ impl Line {
                 Patience::Endless => RecvFlags::empty(),
                 Patience::Generous | Patience::None => RecvFlags::DONTWAIT,
             };
-        let mut waits = patience == Patience::Generous;
         loop {
             let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut room);
@@ -97,12 +96,11 @@ impl Line {
                 // One that ends with an unread order resets the line once; its report waits
                 // behind that.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
-                Err(Errno::AGAIN) if waits => {
+                Err(Errno::AGAIN) if patience == Patience::Generous => {
                     let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
                     match poll(&mut polled, Some(&GENEROUS)) {
-                        // With one more look, in case that the time and the word came together.
-                        Ok(_) => waits = false,
-                        Err(Errno::INTR) => {}
+                        Ok(0) => return Ok(Heard::Nothing),
+                        Ok(_) | Err(Errno::INTR) => {}
                         Err(errno) => return Err(errno),
                     }
                 }

@@ -76,15 +76,15 @@ impl Outlook {
 #[must_use = "dropping it ends the box"]
 pub(crate) struct Ordered {
     // Closed first when dropped, so that the box ends before it is waited for.
-    gate: Line,
-    line: Line,
-    outlook: Outlook,
-    remains: Remains,
+    pub(crate) gate: Line,
+    pub(crate) line: Line,
+    pub(crate) outlook: Outlook,
+    pub(crate) remains: Remains,
 }
 
 impl Ordered {
     /// Lets a keeper make a box.
-    pub(crate) fn from(
+    pub(crate) fn with(
         keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
@@ -114,21 +114,9 @@ impl Ordered {
         Ok(Self { gate, line, outlook, remains })
     }
 
-    /// Waits until it is made.
-    pub(crate) fn meet(self) -> Result<Ready, StartError> {
-        let Self { gate, line, outlook, remains } = self;
-        Ready::meet(line, gate, outlook, remains)
-    }
-}
-
-impl Ready {
     /// Waits until the program's process waits.
-    pub(crate) fn meet(
-        line: Line,
-        gate: Line,
-        outlook: Outlook,
-        mut remains: Remains,
-    ) -> Result<Self, StartError> {
+    pub(crate) fn meet(self) -> Result<Ready, StartError> {
+        let Self { gate, line, outlook, mut remains } = self;
         let Outlook { expected, owner, attest } = outlook;
         // It is being made meanwhile.
         let host = attest::look_at_host(&expected);
@@ -159,7 +147,7 @@ impl Ready {
         let pid = pid.ok_or(StartError { step: Step::HearFirst, errno: Errno::SRCH })?;
         let look = |around: Surroundings| attest::look(&expected, around, tested);
         let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest)?;
-        Ok(Self {
+        Ok(Ready {
             gate,
             line,
             pid,
@@ -172,7 +160,9 @@ impl Ready {
             duty: None,
         })
     }
+}
 
+impl Ready {
     /// The same box, that came to be in this way.
     pub(crate) fn by(mut self, origin: Origin) -> Self {
         self.origin = origin;
@@ -203,6 +193,11 @@ impl Ready {
     /// What was seen of the box from outside, if it was looked at.
     pub fn attested(&self) -> Option<&Attested> {
         self.attested.as_ref()
+    }
+
+    /// Whether it was looked at, and has all that was asked for.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.attested.as_ref().is_some_and(|seen| seen.missing.is_empty())
     }
 
     /// The limits of the whole box.

@@ -137,7 +137,7 @@ fn launch_boxed(
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
     let ready =
-        Ordered::from(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup))?
+        Ordered::with(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup))?
             .meet()?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });

@@ -8,7 +8,7 @@ use crate::control::Line;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
-use crate::ready::{Booting, Outlook, Ready, hear_first};
+use crate::ready::{Booting, Ordered, Outlook, Ready, hear_first};
 use crate::remains::{First, Remains};
 use crate::start::{At, StartError, supervisor};
 
@@ -59,6 +59,6 @@ impl Template {
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
         let remains = Remains { _template: template, cgroup: limits.made(), ..Remains::default() };
-        Ready::meet(line, gate, self.outlook.clone(), remains)
+        Ordered { gate, line, outlook: self.outlook.clone(), remains }.meet()
     }
 }

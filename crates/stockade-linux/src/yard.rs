@@ -167,7 +167,7 @@ impl Yard {
         }
         let sheet = pack::pack(&wanted.jail).at(Step::PrepareBox)?;
         let from = |keeper, limits| {
-            let ordered = Ordered::from(keeper, &sheet, Outlook::of(&wanted.jail), limits)?;
+            let ordered = Ordered::with(keeper, &sheet, Outlook::of(&wanted.jail), limits)?;
             // There is time for that now.
             wanted.key()?;
             ordered.meet()
@@ -328,6 +328,5 @@ fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
 
 /// A copy that has all that was asked for.
 fn copy(template: &Arc<Template>, cgroup: Cgroup) -> Option<Ready> {
-    let ready = template.copy(cgroup).ok()?;
-    ready.attested().is_some_and(|seen| seen.missing.is_empty()).then_some(ready)
+    template.copy(cgroup).ok().filter(Ready::is_whole)
 }

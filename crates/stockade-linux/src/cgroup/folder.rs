@@ -38,11 +38,11 @@ impl Folder {
     pub(super) fn make(place: &Place, controllers: &[Controller]) -> Result<Self, Errno> {
         let mut nearest = None;
         let rights = Access::WRITE_OK | Access::EXEC_OK;
-        let is_open = |parent| accessat(CWD, parent, rights, AtFlags::EACCESS);
-        let parents: Vec<_> = place.parents.iter().map(|one| (one, is_open(one))).collect();
+        let asked = |parent| (parent, accessat(CWD, parent, rights, AtFlags::EACCESS));
+        let parents: Vec<(&PathBuf, Result<(), Errno>)> = place.parents.iter().map(asked).collect();
         for demand in [Demand::All, Demand::AllAside, Demand::WhatIsThere] {
-            for (parent, is_open) in &parents {
-                match is_open.and_then(|()| Self::make_in(place, parent, controllers, demand)) {
+            for (parent, access) in &parents {
+                match access.and_then(|()| Self::make_in(place, parent, controllers, demand)) {
                     Ok(mut folder) => {
                         folder.lacks = nearest;
                         return Ok(folder);

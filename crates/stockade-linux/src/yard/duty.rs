@@ -24,7 +24,9 @@ impl Duty {
     pub(crate) fn begin(&mut self) {
         match self {
             Self::Office(office, model) => {
-                model.take().into_iter().for_each(|model| office.put(Work::Prepare(model)));
+                if let Some(model) = model.take() {
+                    office.put(Work::Prepare(model));
+                }
             }
             Self::Later(_) => {}
         }

@@ -25,7 +25,7 @@ impl Foreseen {
         let key = Key::of(jail).ok()?;
         let sheet = pack::pack(jail).ok()?;
         let Parts { keeper, limits: made, mounts } = ahead.finish(jail, limits)?;
-        let ordered = Ordered::from(keeper, &sheet, Outlook::of(jail), made).ok()?;
+        let ordered = Ordered::with(keeper, &sheet, Outlook::of(jail), made).ok()?;
         Some(Self { ordered, key, limits, mounts })
     }
 
@@ -36,7 +36,6 @@ impl Foreseen {
         if !is_same || self.mounts.saw_change() {
             return None;
         }
-        let ready = self.ordered.meet().ok()?;
-        ready.attested().is_some_and(|seen| seen.missing.is_empty()).then_some(ready)
+        self.ordered.meet().ok().filter(Ready::is_whole)
     }
 }

@@ -1,7 +1,6 @@
 //! A box that is asked for.
 
 use std::cell::OnceCell;
-use std::io;
 
 use crate::cgroup::CgroupLimits;
 use crate::jail::Jail;
@@ -21,19 +20,17 @@ impl Wanted {
         Self { jail, limits, key: OnceCell::new() }
     }
 
-    /// What it has in common with boxes that are equal in every point.
+    /// What boxes that are equal in every point have in common.
     pub(super) fn key(&self) -> Result<&Key, StartError> {
         if let Some(key) = self.key.get() {
             return Ok(key);
         }
-        let key: io::Result<Key> = Key::of(&self.jail);
-        let key = key.at(Step::PrepareBox)?;
+        let key = Key::of(&self.jail).at(Step::PrepareBox)?;
         Ok(self.key.get_or_init(|| key))
     }
 
     pub(super) fn into_parts(self) -> Result<(Jail, Key, CgroupLimits), StartError> {
-        self.key()?;
-        let key = self.key.into_inner().unwrap_or_default();
-        Ok((self.jail, key, self.limits))
+        let key = self.key.into_inner().map_or_else(|| Key::of(&self.jail), Ok);
+        Ok((self.jail, key.at(Step::PrepareBox)?, self.limits))
     }
 }

@@ -11,7 +11,7 @@ use stockade_linux::{
     Warmth, Yard, landlock_abi,
 };
 
-use crate::attest::{everything, steps};
+use crate::attest::{everything, everything_in, steps};
 use crate::boxes::closed;
 use crate::roles::{command, said, say};
 use crate::support::{Mark, bare, finish, shell, skip, within};
@@ -101,18 +101,26 @@ fn one_with_another_network_than_expected_has_what_it_was_asked_for() {
 
 #[test]
 fn a_step_that_fails_ends_in_an_error_that_names_it_here_too() {
-    for step in steps() {
-        let (folder, mut jail) = everything();
-        jail.sabotage.fail_at = Some(step);
-        jail.processes_max = Some(100);
-        let program = jail.program.clone();
-        let cwd = jail.cwd.clone();
-        let mark = Mark::new();
+    each_step_that_fails_is_named(|_| {
         let yard = Yard::new(Warmth::Cold);
         yard.expect(Expectation { limits: LIMITS, network: Network::None });
-        let ready = yard.ready(jail, LIMITS);
+        yard
+    });
+}
+
+/// A box in which each step fails in turn, from a yard that was told of it before.
+pub(crate) fn each_step_that_fails_is_named(told: impl Fn(Jail) -> Yard) {
+    for step in steps() {
+        let (folder, mut foretold) = everything();
+        let mut jail = everything_in(folder.path());
+        for jail in [&mut foretold, &mut jail] {
+            jail.sabotage.fail_at = Some(step);
+            jail.processes_max = Some(100);
+        }
+        let (program, cwd, mark) = (jail.program.clone(), jail.cwd.clone(), Mark::new());
+        let ready = told(foretold).ready(jail, LIMITS);
         let run = ready.and_then(|ready| ready.run(mark.on(shell("touch ran")), &program, &cwd));
-        assert_eq!(run.map(drop).expect_err(&format!("{step:?}")).step, step);
+        assert_eq!(run.map(drop).map_err(|error| error.step), Err(step));
         assert!(!folder.path().join("ran").exists(), "{step:?}");
         assert_eq!(mark.found(), [], "{step:?}");
     }

@@ -9,11 +9,11 @@ use stockade_linux::{
     CgroupLimits, Errno, Expectation, Jail, Mount, Network, StartError, Step, Warmth, Yard,
 };
 
-use crate::attest::{everything, everything_in, steps};
+use crate::attest::{everything, everything_in};
 use crate::boxes::closed;
-use crate::early::{LIMITS, children_of, run};
+use crate::early::{LIMITS, children_of, each_step_that_fails_is_named, run};
 use crate::roles::{command, said, say};
-use crate::support::{Mark, bare, finish, shell, text, within};
+use crate::support::{bare, finish, shell, text, within};
 
 fn foreseeing(jail: Jail) -> Yard {
     let yard = Yard::new(Warmth::Cold);
@@ -177,21 +177,7 @@ fn has_ended(pid: u32) -> bool {
 
 #[test]
 fn a_step_that_fails_ends_in_an_error_that_names_it_here_too() {
-    for step in steps() {
-        let (folder, mut foretold) = everything();
-        foretold.sabotage.fail_at = Some(step);
-        foretold.processes_max = Some(100);
-        let yard = foreseeing(foretold);
-        let mut jail = everything_in(folder.path());
-        jail.sabotage.fail_at = Some(step);
-        jail.processes_max = Some(100);
-        let (program, cwd, mark) = (jail.program.clone(), jail.cwd.clone(), Mark::new());
-        let ready = yard.ready(jail, LIMITS);
-        let run = ready.and_then(|ready| ready.run(mark.on(shell("touch ran")), &program, &cwd));
-        assert_eq!(run.map(drop).expect_err(&format!("{step:?}")).step, step);
-        assert!(!folder.path().join("ran").exists(), "{step:?}");
-        assert_eq!(mark.found(), [], "{step:?}");
-    }
+    each_step_that_fails_is_named(foreseeing);
 }
 
 /// The first process has a copy of the host's mounts from when it was made.

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 const DEPTH_MAX: usize = 100_000;
 /// How many folders that are not empty are remembered of one folder; it is read again for more.
 const FULL_MAX: usize = 1_000;
-/// How long the removal of anything may take, unless told.
-const TIME_MAX: Duration = Duration::from_secs(60);
+/// How long a removal may take, unless there is a reason for less.
+pub(super) const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Removes a folder with all in it, or anything else by its name.
 pub(super) fn remove_any(at: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {

@@ -12,14 +12,13 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode};
 use rustix::io::Errno;
 
-use super::removal::{open_closed, open_folder, remove};
+use super::removal::{TIME_MAX, open_closed, open_folder, remove};
 use crate::call::CallId;
 use crate::files::leftover;
 use crate::outcome::Failure;
 
-/// How long the removal of a folder may take, of one's own, and of what others left: a start goes on
-/// then, and the next one sees to the rest.
-const OWN_MAX: Duration = Duration::from_secs(60);
+/// How long the removal of a folder may take that others left: a start goes on then, and the next one
+/// sees to the rest.
 const LEFT_MAX: Duration = Duration::from_secs(2);
 /// How often a sweep may take a folder between its making and its locking.
 const MAKE_TRIES: usize = 100;
@@ -53,7 +52,7 @@ impl Scratch {
     /// Removes it; what cannot be removed is swept by a later start.
     pub(super) fn remove(mut self) -> std::io::Result<()> {
         self.removed = true;
-        remove(self.base.as_fd(), &self.name, OWN_MAX)?;
+        remove(self.base.as_fd(), &self.name, TIME_MAX)?;
         Ok(())
     }
 
@@ -67,7 +66,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.removed {
             // A start that failed: what cannot be removed is swept later, its lock gone with us.
-            self.removed = remove(self.base.as_fd(), &self.name, OWN_MAX).is_ok();
+            self.removed = remove(self.base.as_fd(), &self.name, TIME_MAX).is_ok();
         }
     }
 }
