@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+pub(crate) use self::find::Hierarchies;
+use self::find::Place;
 pub use self::find::Version as CgroupVersion;
-use self::find::{Hierarchies, Place};
 use self::folder::Folder;
 pub(crate) use self::limits::Limits;
 
@@ -91,12 +92,13 @@ impl Cgroup {
     /// Makes the cgroups that the limits need, and one that counts processor time. A limit that
     /// this machine, or this user, cannot set is in [`Self::missing`].
     pub fn create(limits: CgroupLimits) -> Self {
-        Self::create_with(limits, Stroke::Cgroup)
+        Self::create_with(limits, Stroke::Cgroup, Hierarchies::read())
     }
 
-    /// The same for a box with a first process, whose death kills all that is in it.
-    pub(crate) fn create_for_box(limits: CgroupLimits) -> Self {
-        Self::create_with(limits, Stroke::FirstProcess)
+    /// The same, in hierarchies that were found before, for a box with a first process, whose death
+    /// kills all that is in it.
+    pub(crate) fn create_for_box(limits: CgroupLimits, there: Result<Hierarchies, Errno>) -> Self {
+        Self::create_with(limits, Stroke::FirstProcess, there)
     }
 
     /// Whether the machine has version 2 alone, where a process is cloned into its cgroup.
@@ -106,10 +108,14 @@ impl Cgroup {
         found.is_ok_and(|found| found.f_type == CGROUP2_SUPER_MAGIC)
     }
 
-    fn create_with(limits: CgroupLimits, stroke: Stroke) -> Self {
+    fn create_with(
+        limits: CgroupLimits,
+        stroke: Stroke,
+        there: Result<Hierarchies, Errno>,
+    ) -> Self {
         let mut cgroup = Self::default();
         let wanted = limits.wanted();
-        let there = match Hierarchies::read() {
+        let there = match there {
             Ok(there) => there,
             Err(errno) => {
                 cgroup.missing = wanted.into_iter().map(|one| (one, errno)).collect();

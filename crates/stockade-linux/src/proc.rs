@@ -10,11 +10,19 @@ pub(crate) fn read(path: &str) -> rustix::io::Result<String> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut bytes = Vec::new();
     loop {
-        bytes.reserve(ROOM);
+        // The end is told by a read of its own, which needs no room.
+        if bytes.capacity().saturating_sub(bytes.len()) < ROOM / 4 {
+            bytes.reserve(ROOM);
+        }
         match rustix::io::read(&file, spare_capacity(&mut bytes)) {
-            Ok(0) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(0) => return Ok(text(bytes)),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
     }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

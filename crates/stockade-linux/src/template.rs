@@ -3,7 +3,9 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use crate::cgroup::{Cgroup, Limits};
+use rustix::io::Errno;
+
+use crate::cgroup::{Cgroup, Hierarchies, Limits};
 use crate::control::Line;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
@@ -19,6 +21,7 @@ pub(crate) struct Template {
     line: Line,
     copy: Sheet<'static>,
     outlook: Outlook,
+    hierarchies: Result<Hierarchies, Errno>,
     _remains: Remains,
 }
 
@@ -39,7 +42,13 @@ impl Template {
         drop(far);
         let (_, pidfd) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd));
-        Ok(Some(Self { line, copy, outlook, _remains: remains }))
+        let hierarchies = Hierarchies::read();
+        Ok(Some(Self { line, copy, outlook, hierarchies, _remains: remains }))
+    }
+
+    /// Where the cgroups of its copies are made, as long as the host's mounts are as they were.
+    pub(crate) fn hierarchies(&self) -> Result<Hierarchies, Errno> {
+        self.hierarchies.as_ref().map_err(|errno| *errno).and_then(Hierarchies::again)
     }
 
     /// Makes a box.

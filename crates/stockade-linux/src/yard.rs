@@ -244,7 +244,8 @@ impl Stock {
             }
             drop(spare);
         } else if let Some(template) = template {
-            let cgroup = cgroup.unwrap_or_else(|| Cgroup::create_for_box(limits));
+            let limited = || Cgroup::create_for_box(limits, template.hierarchies());
+            let cgroup = cgroup.unwrap_or_else(limited);
             let copied = copy(&template, cgroup).map(|ready| ready.by(Origin::Copied));
             if copied.is_some() {
                 return copied;
@@ -302,7 +303,7 @@ impl Stock {
                 }
                 (Arc::clone(template), kept.limits, lacks_spare)
             };
-            let cgroup = Cgroup::create_for_box(limits);
+            let cgroup = Cgroup::create_for_box(limits, template.hierarchies());
             let (spare, cgroup) =
                 if lacks_spare { (copy(&template, cgroup), None) } else { (None, Some(cgroup)) };
             if lacks_spare && spare.is_none() {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -24,19 +25,29 @@ pub(super) struct Place {
 }
 
 /// The hierarchies of this machine, and where in them this process is.
-#[derive(Debug)]
-pub(super) struct Hierarchies {
-    mountinfo: String,
+#[derive(Debug, Clone)]
+pub(crate) struct Hierarchies {
+    /// The lines of mountinfo that are of cgroups.
+    mounts: Arc<str>,
     membership: String,
 }
 
 impl Hierarchies {
     /// Reads both lists.
-    pub(super) fn read() -> Result<Self, Errno> {
-        Ok(Self {
-            mountinfo: proc::read("/proc/self/mountinfo")?,
-            membership: proc::read("/proc/self/cgroup")?,
-        })
+    pub(crate) fn read() -> Result<Self, Errno> {
+        let mountinfo = proc::read("/proc/self/mountinfo")?;
+        Ok(Self::of(&mountinfo, proc::read("/proc/self/cgroup")?))
+    }
+
+    /// The same hierarchies, which nobody has mounted or unmounted since; this process may have moved.
+    pub(crate) fn again(&self) -> Result<Self, Errno> {
+        let membership = proc::read("/proc/self/cgroup")?;
+        Ok(Self { mounts: Arc::clone(&self.mounts), membership })
+    }
+
+    fn of(mountinfo: &str, membership: String) -> Self {
+        let mounts = mountinfo.split_inclusive('\n').filter(|line| line.contains(" - cgroup"));
+        Self { mounts: mounts.collect::<String>().into(), membership }
     }
 
     /// The place for a controller: its own hierarchy of version 1, else version 2.
@@ -57,13 +68,13 @@ impl Hierarchies {
     pub(super) fn unified(&self) -> Option<Place> {
         let mount = self.mounts().find(|mount| mount.kind == "cgroup2")?;
         let own = mount.beneath(self.path_in(str::is_empty)?)?;
-        let within = |path: &&Path| path.starts_with(&mount.target);
+        let within = |path: &&Path| path.starts_with(mount.target);
         let parents = own.ancestors().take_while(within).map(Path::to_owned).collect();
         Some(Place { version: Version::Two, parents })
     }
 
     fn mounts(&self) -> impl Iterator<Item = Mounted<'_>> {
-        self.mountinfo.lines().filter_map(Mounted::parse)
+        self.mounts.lines().filter_map(Mounted::parse)
     }
 
     /// The path of this process in the hierarchy with these controllers, `cgroups(7)`.
@@ -79,7 +90,7 @@ impl Hierarchies {
 /// A line of mountinfo, as far as it matters here.
 struct Mounted<'a> {
     root: &'a str,
-    target: PathBuf,
+    target: &'a Path,
     kind: &'a str,
     options: &'a str,
 }
@@ -91,7 +102,7 @@ impl<'a> Mounted<'a> {
         let (root, target) = (front.next()?, front.next()?);
         let mut back = back.split(' ');
         let (kind, _, options) = (back.next()?, back.next()?, back.next()?);
-        Some(Self { root, target: PathBuf::from(target), kind, options })
+        Some(Self { root, target: Path::new(target), kind, options })
     }
 
     fn has_option(&self, name: &str) -> bool {
@@ -115,6 +126,7 @@ mod tests {
     use super::*;
 
     const MOUNTS: &str = "\
+25 1 0:25 / /sys rw,relatime - sysfs sysfs rw
 30 25 0:26 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
 31 25 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
 32 25 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
@@ -122,7 +134,7 @@ mod tests {
     const MEMBERSHIP: &str = "4:memory:/a/b\n2:cpu,cpuacct:/\n0::/user.slice/x.scope\n";
 
     fn hierarchies(mountinfo: &str, membership: &str) -> Hierarchies {
-        Hierarchies { mountinfo: mountinfo.to_owned(), membership: membership.to_owned() }
+        Hierarchies::of(mountinfo, membership.to_owned())
     }
 
     fn place(controller: &str) -> Option<(Version, Vec<String>)> {

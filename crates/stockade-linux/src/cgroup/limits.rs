@@ -1,14 +1,16 @@
 //! The limits of a box, made before it or while it is made.
 
-use super::{Cgroup, CgroupLimits};
+use rustix::io::Errno;
+
+use super::{Cgroup, CgroupLimits, Hierarchies};
 
 /// Limits that are there, or are made once there is time.
 #[derive(Debug)]
 pub(crate) enum Limits {
     /// There, or not wanted.
     There(Option<Cgroup>),
-    /// To be made.
-    Later(CgroupLimits),
+    /// To be made, among the hierarchies that were found.
+    Later(CgroupLimits, Result<Hierarchies, Errno>),
 }
 
 impl Limits {
@@ -16,9 +18,9 @@ impl Limits {
     /// be there first; else there is time while the box is made, which takes as long.
     pub(crate) fn of_new_box(limits: CgroupLimits) -> Self {
         if Cgroup::is_unified() {
-            Self::There(Some(Cgroup::create_for_box(limits)))
+            Self::There(Some(Cgroup::create_for_box(limits, Hierarchies::read())))
         } else {
-            Self::Later(limits)
+            Self::Later(limits, Hierarchies::read())
         }
     }
 
@@ -26,20 +28,20 @@ impl Limits {
     pub(crate) fn so_far(&self) -> Option<&Cgroup> {
         match self {
             Self::There(cgroup) => cgroup.as_ref(),
-            Self::Later(_) => None,
+            Self::Later(..) => None,
         }
     }
 
     /// Whether they are still to be made.
     pub(crate) fn is_later(&self) -> bool {
-        matches!(self, Self::Later(_))
+        matches!(self, Self::Later(..))
     }
 
     /// The limits, made now if they are not there.
     pub(crate) fn made(self) -> Option<Cgroup> {
         match self {
             Self::There(cgroup) => cgroup,
-            Self::Later(limits) => Some(Cgroup::create_for_box(limits)),
+            Self::Later(limits, there) => Some(Cgroup::create_for_box(limits, there)),
         }
     }
 }

@@ -3,10 +3,11 @@
 
 use std::thread::{self, JoinHandle};
 
+use rustix::io::Errno;
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use super::mounts::MountWatch;
-use crate::cgroup::{CgroupLimits, Limits};
+use crate::cgroup::{Cgroup, CgroupLimits, Hierarchies, Limits};
 use crate::identity::Identity;
 use crate::jail::pack::namespaces_with;
 use crate::jail::{Jail, Network};
@@ -26,8 +27,18 @@ pub struct Expectation {
 pub(super) struct Ahead {
     expected: Expectation,
     identity: Identity,
+    /// Where the host makes the cgroups, unless a box is cloned into them: then the thread has.
+    hierarchies: Option<Result<Hierarchies, Errno>>,
     // None only while it is dropped.
-    thread: Option<JoinHandle<Option<Parts>>>,
+    thread: Option<JoinHandle<Option<Made>>>,
+}
+
+/// What the thread has made.
+#[derive(Debug)]
+struct Made {
+    keeper: Booting,
+    cgroup: Option<Cgroup>,
+    mounts: MountWatch,
 }
 
 /// What was made, and the mounts of the host at that time: the first process has a copy of them.
@@ -43,15 +54,19 @@ impl Ahead {
     pub(super) fn begin(expected: Expectation) -> Option<Self> {
         let identity = Identity::of_caller();
         let here = sched_getcpu();
+        let is_limited_first = Cgroup::is_unified();
         let thread = thread::Builder::new().name("stockade-ahead".to_owned());
         let begin = move || {
             leave(here);
-            make(expected, identity)
+            make(expected, identity, is_limited_first)
         };
         let thread = thread.spawn(begin).ok()?;
         // It may have been put behind this one on the same processor, which it leaves at once.
         thread::yield_now();
-        Some(Self { expected, identity, thread: Some(thread) })
+        // Now, before the keeper is there: to read the list of mounts while it makes namespaces, and takes
+        // their lock, would hold up both.
+        let hierarchies = (!is_limited_first).then(Hierarchies::read);
+        Some(Self { expected, identity, hierarchies, thread: Some(thread) })
     }
 
     /// What was made, if it is for this box; what was made for another is ended. What went wrong in the
@@ -60,7 +75,13 @@ impl Ahead {
         let made = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
         let is_as_expected = self.expected == Expectation { limits, network: jail.network }
             && self.identity == jail.identity;
-        made.filter(|made| is_as_expected && !made.mounts.saw_change())
+        let Made { keeper, cgroup, mounts } =
+            made.filter(|made| is_as_expected && !made.mounts.saw_change())?;
+        let limits = match self.hierarchies.take() {
+            Some(there) => Limits::Later(limits, there),
+            None => Limits::There(cgroup),
+        };
+        Some(Parts { keeper, limits, mounts })
     }
 }
 
@@ -83,10 +104,11 @@ fn leave(processor: usize) {
     }
 }
 
-fn make(expected: Expectation, identity: Identity) -> Option<Parts> {
+fn make(expected: Expectation, identity: Identity, is_limited_first: bool) -> Option<Made> {
     let mounts = MountWatch::begin().ok()?;
-    let limits = Limits::of_new_box(expected.limits);
+    let limited = || Cgroup::create_for_box(expected.limits, Hierarchies::read());
+    let cgroup = is_limited_first.then(limited);
     let namespaces = namespaces_with(expected.network);
-    let keeper = Booting::begin_early(namespaces, identity, limits.so_far()).ok()?;
-    Some(Parts { keeper, limits, mounts })
+    let keeper = Booting::begin_early(namespaces, identity, cgroup.as_ref()).ok()?;
+    Some(Made { keeper, cgroup, mounts })
 }

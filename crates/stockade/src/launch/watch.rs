@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use stockade_linux::{Cause, CgroupUsage, Ended, Mechanism};
@@ -109,7 +110,7 @@ impl<'a> Watch<'a> {
             disk: None,
             eye: None,
             tree,
-            buffer: vec![0; BUFFER_BYTES],
+            buffer: Vec::with_capacity(BUFFER_BYTES),
         }
     }
 
@@ -287,11 +288,12 @@ struct Ready {
 
 impl Stream {
     /// Reads once; whether there may be more at once.
-    fn read(&mut self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> bool {
-        match rustix::io::read(fd, &mut *buffer) {
+    fn read(&mut self, fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> bool {
+        buffer.clear();
+        match rustix::io::read(fd, spare_capacity(buffer)) {
             Ok(0) => self.open = false,
-            Ok(count) => {
-                self.capture.push(buffer.get(..count).unwrap_or_default());
+            Ok(_) => {
+                self.capture.push(buffer);
                 return true;
             }
             Err(Errno::INTR) => return true,
