@@ -41,11 +41,6 @@ fn main() -> ExitCode {
     if hook::is_meant() {
         hook::prepare();
     }
-    let args = match Args::typed() {
-        Ok(args) => args,
-        Err(error) if hook::is_meant() && error.use_stderr() => return hook::misused(&error),
-        Err(error) => return usage(&error),
-    };
     // Before anything else: what runs must not read our environment in /proc.
     if let Err(error) = stockade::launch::hide_supervisor() {
         let why = format!("could not make this process unreadable to others: {error}");
@@ -55,6 +50,15 @@ fn main() -> ExitCode {
         render::complain(&why);
         return Status::Failed.into();
     }
+    if Args::say_run() {
+        // It will be needed, whatever else was typed, and takes as long as reading that.
+        stockade::launch::hasten();
+    }
+    let args = match Args::typed() {
+        Ok(args) => args,
+        Err(error) if hook::is_meant() && error.use_stderr() => return hook::misused(&error),
+        Err(error) => return usage(&error),
+    };
     let result = match args.command {
         Command::Run(run) => run::run(&run),
         Command::Shell(shell) => run::shell(&shell),

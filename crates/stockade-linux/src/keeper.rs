@@ -201,6 +201,12 @@ impl Keeper {
     // A keeper gives up on a tree after five seconds.
     const PATIENCE: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
 
+    /// Whether it has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        matches!(poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
+    }
+
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()

@@ -102,9 +102,12 @@
 
 mod attest;
 mod blob;
+mod booting;
 mod cgroup;
 mod control;
 mod dumpable;
+mod elsewhere;
+mod hasten;
 mod identity;
 mod idmap;
 mod jail;
@@ -127,6 +130,7 @@ mod yard;
 pub use attest::{Attested, SeenMount};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
 pub use dumpable::forbid_dumps;
+pub use hasten::hasten;
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]
 pub use jail::Sabotage;

@@ -2,27 +2,26 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::attest::{self, Attested, Expected, Surroundings, Tested};
+use crate::booting::Booting;
 use crate::cgroup::{Cgroup, Limits};
 use crate::control::{Heard, Line, Patience};
-use crate::identity::Identity;
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
 use crate::keeper::boxed::{ENTRANCES_MAX, gate};
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
-use crate::keeper::wire::{Failure, Report, Request, form, kind, slot};
-use crate::keeper::{self, Keeper};
+use crate::keeper::wire::{Failure, Report, kind, slot};
 use crate::proc;
 use crate::remains::{First, Remains};
 use crate::request;
 use crate::running::Running;
-use crate::start::{At, Spec, StartError, open_streams, supervisor};
+use crate::start::{At, Spec, StartError, open_streams};
 use crate::yard::Duty;
 
 /// A box that waits for its program. Dropping it ends it.
@@ -236,57 +235,6 @@ impl Ready {
         let Self { line, pid, pidfd, expected, attested, remains, mut duty, .. } = self;
         duty.iter_mut().for_each(Duty::begin);
         Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
-    }
-}
-
-/// A keeper that gets on its feet while the host prepares what to tell it.
-#[derive(Debug)]
-pub(crate) struct Booting {
-    // Closed first when dropped, so that the keeper ends before it is waited for.
-    control: Line,
-    keeper: Keeper,
-}
-
-impl Booting {
-    /// Starts a keeper for a box.
-    pub(crate) fn begin() -> Result<Self, StartError> {
-        Self::with(&Request::empty(), None)
-    }
-
-    /// Starts a keeper that makes the namespaces of its box at once, in this cgroup.
-    pub(crate) fn begin_early(
-        namespaces: u64,
-        identity: Identity,
-        cgroup: Option<&Cgroup>,
-    ) -> Result<Self, StartError> {
-        let Identity { outer_uid, outer_gid, inner_uid, inner_gid } = identity;
-        let ids = Request { outer_uid, outer_gid, inner_uid, inner_gid, ..Request::empty() };
-        Self::with(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))
-    }
-
-    fn with(request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {
-        let (control, far) = Line::pair().at(Step::OpenControl)?;
-        let supervisor = supervisor()?;
-        let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
-        let descriptors = if given.len() == 1 { 1 } else { 2 };
-        let request = Request { form: form::BOXED, descriptors, ..*request };
-        // Said before there is anyone to hear it: this thread waits for the keeper's exec, and may wait
-        // much longer for a processor. There is no program in it yet.
-        control.send(&request, &given).at(Step::SendRequest)?;
-        let keeper = keeper::spawn(far.as_fd())?;
-        Ok(Self { control, keeper })
-    }
-
-    /// Lets it make a box.
-    pub(crate) fn order(
-        self,
-        sheet: &Sheet<'_>,
-        fittings: &Fittings<'_>,
-    ) -> Result<Remains, StartError> {
-        let packed = sheet.fit(fittings).at(Step::PrepareBox)?;
-        self.control.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
-        let Self { control, keeper } = self;
-        Ok(Remains { control: Some(control), keeper: Some(keeper), ..Remains::default() })
     }
 }
 

@@ -10,15 +10,15 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::attest::{self, Attested, Expected, Tested};
+use crate::booting::Booting;
 use crate::cgroup::Limits;
 use crate::control::{Heard, Line, Patience};
 use crate::jail::pack::{self, Fittings};
 use crate::jail::{Attest, Form, Jail};
-use crate::keeper;
 use crate::keeper::boxed::gate;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, form, kind, slot};
-use crate::ready::{Booting, Ordered, Outlook};
+use crate::ready::{Ordered, Outlook};
 use crate::remains::Remains;
 use crate::request;
 use crate::rlimits::Rlimits;
@@ -160,9 +160,7 @@ fn launch(
     packed.request.descriptors = u32::try_from(slot::SCOPE.saturating_add(with_scope)).unwrap_or(0);
     packed.request.form = if sheet.is_some() { form::LOCKED } else { form::PLAIN };
     let supervisor = supervisor()?;
-    let (line, far) = Line::pair().at(Step::OpenControl)?;
-    let keeper = keeper::spawn(far.as_fd())?;
-    drop(far);
+    let (line, keeper) = Booting::unasked()?;
     let mut descriptors = vec![packed.strings.as_fd(); slot::SCOPE];
     for (slot, fd) in [
         (slot::STRINGS, packed.strings.as_fd()),

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use crate::booting::Booting;
 use crate::cgroup::{Cgroup, Hierarchies, Limits};
 use crate::control::Line;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
-use crate::ready::{Booting, Ordered, Outlook, Ready, hear_first};
+use crate::ready::{Ordered, Outlook, Ready, hear_first};
 use crate::remains::{First, Remains};
 use crate::start::{At, StartError, supervisor};
 

@@ -25,11 +25,12 @@ use self::duty::Pile;
 use self::foreseen::Foreseen;
 pub use self::mounts::MountWatch;
 use self::wanted::Wanted;
+use crate::booting::Booting;
 use crate::cgroup::{Cgroup, CgroupLimits, Limits};
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
-use crate::ready::{Booting, Ordered, Origin, Outlook, Ready};
+use crate::ready::{Ordered, Origin, Outlook, Ready};
 use crate::start::{At, StartError};
 use crate::template::Template;
 

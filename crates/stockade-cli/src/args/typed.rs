@@ -1,7 +1,7 @@
 //! Reads what was typed. Agents start a command for every call, and all that else could have been
 //! typed takes time to set up; so what they use is read by itself.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use clap::{Parser, Subcommand};
 
@@ -11,7 +11,7 @@ impl Args {
     /// What was typed. Whatever is wrong, or asks for help, is told by the whole command line; that of
     /// a hook by itself, since only agents read it.
     pub(crate) fn typed() -> Result<Self, clap::Error> {
-        let first = std::env::args_os().nth(1);
+        let first = first();
         let alone = match first.as_deref().and_then(OsStr::to_str) {
             Some("hook") => return Ok(Alone::<HookAlone>::try_parse()?.command.into()),
             Some("run") => Alone::<RunAlone>::try_parse().map(|read| read.command.into()).ok(),
@@ -20,6 +20,15 @@ impl Args {
         };
         alone.map_or_else(Self::try_parse, Ok)
     }
+
+    /// Whether what was typed starts a program, before it is read.
+    pub(crate) fn say_run() -> bool {
+        first().is_some_and(|word| word == "run" || word == "shell")
+    }
+}
+
+fn first() -> Option<OsString> {
+    std::env::args_os().nth(1)
 }
 
 /// The command line with one command.

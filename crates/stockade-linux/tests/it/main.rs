@@ -12,6 +12,7 @@ mod cgroup;
 mod cost;
 mod early;
 mod foreseen;
+mod hasten;
 mod jail;
 mod limits;
 mod locks;

@@ -1,0 +1,111 @@
+//! A keeper that gets on its feet while the host prepares what to tell it.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::thread::JoinHandle;
+
+use rustix::io::Errno;
+
+use crate::cgroup::Cgroup;
+use crate::control::Line;
+use crate::hasten;
+use crate::identity::Identity;
+use crate::jail::pack::{Fittings, Sheet};
+use crate::keeper::step::Step;
+use crate::keeper::wire::{Request, form};
+use crate::keeper::{self, Keeper};
+use crate::remains::Remains;
+use crate::start::{At, StartError, supervisor};
+
+/// The keeper. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Booting {
+    // Closed first when dropped, so that the keeper ends before it is waited for.
+    control: Line,
+    keeper: Spawned,
+}
+
+/// A keeper's process.
+#[derive(Debug)]
+enum Spawned {
+    There(Keeper),
+    /// It is made by a thread, which waits for its end if nobody takes it.
+    Coming(JoinHandle<Result<Keeper, StartError>>),
+}
+
+impl Booting {
+    /// A keeper that is told nothing yet: our line to it, and its process.
+    pub(crate) fn unasked() -> Result<(Line, Keeper), StartError> {
+        if let Some(Self { control, keeper }) = hasten::taken()
+            && let Ok(keeper) = keeper.there()
+            && keeper.is_alive()
+        {
+            return Ok((control, keeper));
+        }
+        let (control, far) = Line::pair().at(Step::OpenControl)?;
+        Ok((control, keeper::spawn(far.as_fd())?))
+    }
+
+    /// One that a thread is making.
+    pub(crate) fn coming(control: Line, thread: JoinHandle<Result<Keeper, StartError>>) -> Self {
+        Self { control, keeper: Spawned::Coming(thread) }
+    }
+
+    /// Starts a keeper for a box.
+    pub(crate) fn begin() -> Result<Self, StartError> {
+        Self::with(&Request::empty(), None)
+    }
+
+    /// Starts a keeper that makes the namespaces of its box at once, in this cgroup.
+    pub(crate) fn begin_early(
+        namespaces: u64,
+        identity: Identity,
+        cgroup: Option<&Cgroup>,
+    ) -> Result<Self, StartError> {
+        let Identity { outer_uid, outer_gid, inner_uid, inner_gid } = identity;
+        let ids = Request { outer_uid, outer_gid, inner_uid, inner_gid, ..Request::empty() };
+        Self::with(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))
+    }
+
+    fn with(request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {
+        let supervisor = supervisor()?;
+        let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
+        let descriptors = if given.len() == 1 { 1 } else { 2 };
+        let request = Request { form: form::BOXED, descriptors, ..*request };
+        if let Some(hastened) = hasten::taken()
+            && hastened.control.send(&request, &given).is_ok()
+        {
+            return Ok(hastened);
+        }
+        let (control, far) = Line::pair().at(Step::OpenControl)?;
+        // Said before there is anyone to hear it: this thread waits for the keeper's exec, and may wait
+        // much longer for a processor. There is no program in it yet.
+        control.send(&request, &given).at(Step::SendRequest)?;
+        let keeper = keeper::spawn(far.as_fd())?;
+        Ok(Self { control, keeper: Spawned::There(keeper) })
+    }
+
+    /// Lets it make a box.
+    pub(crate) fn order(
+        self,
+        sheet: &Sheet<'_>,
+        fittings: &Fittings<'_>,
+    ) -> Result<Remains, StartError> {
+        let packed = sheet.fit(fittings).at(Step::PrepareBox)?;
+        self.control.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
+        let Self { control, keeper } = self;
+        let keeper = Some(keeper.there()?);
+        Ok(Remains { control: Some(control), keeper, ..Remains::default() })
+    }
+}
+
+impl Spawned {
+    /// The process, waited for.
+    fn there(self) -> Result<Keeper, StartError> {
+        match self {
+            Self::There(keeper) => Ok(keeper),
+            Self::Coming(thread) => thread
+                .join()
+                .unwrap_or(Err(StartError { step: Step::SpawnKeeper, errno: Errno::SRCH })),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A keeper that is there before it is asked for keeps what any other does, and does not stay.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stockade_linux::{Expectation, Network, Warmth, Yard, hasten, start};
+
+use crate::attest::everything;
+use crate::early::{self, LIMITS, children_of};
+use crate::roles::{command, said, say};
+use crate::support::{bare, finish, shell, within};
+
+/// What a process of its own says, which has no other keeper.
+fn told(role: &str) -> String {
+    let output = command(role).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{role}: {told}{}", String::from_utf8_lossy(&output.stderr));
+    told
+}
+
+#[test]
+fn the_first_program_is_kept_by_it() {
+    let told = told("hastens");
+    assert_eq!((said(&told, "out"), said(&told, "is_same")), ("ran", "true"));
+    assert_eq!((said(&told, "next"), said(&told, "left")), ("ran again", "0"));
+}
+
+pub(crate) fn hasten_and_start() {
+    let keeper = hastened();
+    let mut run = start(shell("echo ran")).unwrap();
+    say("is_same", children_of(std::process::id()) == [keeper]);
+    say("out", finish(&mut run).1.trim());
+    drop(run);
+    say("next", finish(&mut start(shell("echo ran again")).unwrap()).1.trim());
+    say("left", children_of(std::process::id()).len());
+}
+
+#[test]
+fn the_first_box_is_made_by_it_and_has_all_that_any_other_has() {
+    for role in ["hastens-box", "hastens-expected"] {
+        let told = told(role);
+        assert_eq!((said(&told, "missing"), said(&told, "is_same")), ("[]", "true"), "{role}");
+        assert_eq!((said(&told, "out"), said(&told, "left")), ("ran", "0"), "{role}");
+    }
+}
+
+pub(crate) fn hasten_and_ask(is_expected: bool) {
+    let keeper = hastened();
+    let yard = Yard::new(Warmth::Cold);
+    if is_expected {
+        yard.expect(Expectation { limits: LIMITS, network: Network::None });
+    }
+    let (_folder, jail) = everything();
+    let ready = yard.ready(jail, LIMITS).unwrap();
+    say("missing", format!("{:?}", ready.attested().unwrap().missing));
+    say("is_same", children_of(std::process::id()) == [keeper]);
+    say("out", early::run(ready, "echo ran").trim());
+    drop(yard);
+    say("left", children_of(std::process::id()).len());
+}
+
+#[test]
+fn one_that_nobody_asks_ends_with_its_process() {
+    let told = told("hastens-in-vain");
+    let keeper = Path::new("/proc").join(said(&told, "keeper"));
+    assert!(within(Duration::from_secs(5), || !keeper.exists()));
+}
+
+pub(crate) fn hasten_in_vain() {
+    say("keeper", hastened());
+}
+
+#[test]
+fn one_that_was_killed_meanwhile_is_replaced() {
+    let told = told("hastens-killed");
+    assert_eq!((said(&told, "program"), said(&told, "box")), ("ran", "ran"));
+}
+
+pub(crate) fn hasten_what_is_killed() {
+    let kill = |keeper: u32| {
+        assert!(bare("kill").args(["-9", &keeper.to_string()]).status().unwrap().success());
+        let stat = format!("/proc/{keeper}/stat");
+        let is_dead = || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "));
+        assert!(within(Duration::from_secs(5), is_dead));
+    };
+    kill(hastened());
+    say("program", finish(&mut start(shell("echo ran")).unwrap()).1.trim());
+    kill(hastened());
+    let (_folder, jail) = everything();
+    let ready = Yard::new(Warmth::Cold).ready(jail, LIMITS).unwrap();
+    say("box", early::run(ready, "echo ran").trim());
+}
+
+#[test]
+fn a_fork_of_the_process_has_none() {
+    let told = told("hastens-forks");
+    assert_eq!((said(&told, "copy"), said(&told, "out")), ("true", "ran"));
+    assert_eq!(said(&told, "is_same"), "true");
+}
+
+pub(crate) fn hasten_and_fork() {
+    let keeper = hastened();
+    // SAFETY: the C library lets a child of a threaded process allocate, and no thread holds a lock of
+    // ours: that which has made the keeper has ended.
+    match unsafe { libc::fork() } {
+        0 => {
+            let is_ran = finish(&mut start(shell("echo ran")).unwrap()).1.trim() == "ran";
+            // SAFETY: _exit runs no destructor and no handler.
+            unsafe { libc::_exit(i32::from(!is_ran)) }
+        }
+        copy => {
+            let mut status = -1;
+            // SAFETY: the kernel writes one number, which outlives the call.
+            let waited = unsafe { libc::waitpid(copy, &raw mut status, 0) };
+            say("copy", waited == copy && status == 0);
+        }
+    }
+    let mut run = start(shell("echo ran")).unwrap();
+    say("is_same", children_of(std::process::id()) == [keeper]);
+    say("out", finish(&mut run).1.trim());
+}
+
+/// The keeper, once it is there.
+fn hastened() -> u32 {
+    let before = children_of(std::process::id());
+    hasten();
+    let found = || children_of(std::process::id()).into_iter().find(|pid| !before.contains(pid));
+    assert!(within(Duration::from_secs(5), || found().is_some()));
+    found().unwrap()
+}
