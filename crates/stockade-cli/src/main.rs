@@ -50,10 +50,8 @@ fn main() -> ExitCode {
         render::complain(&why);
         return Status::Failed.into();
     }
-    if Args::say_run() {
-        // It will be needed, whatever else was typed, and takes as long as reading that.
-        stockade::launch::hasten();
-    }
+    // It will be needed, whatever else was typed, and takes as long as reading that.
+    let _keeper = Args::say_run().then(stockade::launch::hasten);
     let args = match Args::typed() {
         Ok(args) => args,
         Err(error) if hook::is_meant() && error.use_stderr() => return hook::misused(&error),

@@ -28,8 +28,25 @@ pub(crate) struct Booting {
 #[derive(Debug)]
 enum Spawned {
     There(Keeper),
-    /// It is made by a thread, which waits for its end if nobody takes it.
-    Coming(JoinHandle<Result<Keeper, StartError>>),
+    /// It is made by a thread.
+    Coming(Coming),
+}
+
+/// A thread that makes a keeper. Dropping it waits for both.
+#[derive(Debug)]
+struct Coming(Option<JoinHandle<Result<Keeper, StartError>>>);
+
+impl Coming {
+    fn there(mut self) -> Result<Keeper, StartError> {
+        let made = self.0.take().and_then(|thread| thread.join().ok());
+        made.unwrap_or(Err(StartError { step: Step::SpawnKeeper, errno: Errno::SRCH }))
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        drop(self.0.take().map(JoinHandle::join));
+    }
 }
 
 impl Booting {
@@ -47,7 +64,13 @@ impl Booting {
 
     /// One that a thread is making.
     pub(crate) fn coming(control: Line, thread: JoinHandle<Result<Keeper, StartError>>) -> Self {
-        Self { control, keeper: Spawned::Coming(thread) }
+        Self { control, keeper: Spawned::Coming(Coming(Some(thread))) }
+    }
+
+    /// Lets go of one that is another process's, as is the thread.
+    pub(crate) fn leave_to_its_owner(self) {
+        drop(self.control);
+        std::mem::forget(self.keeper);
     }
 
     /// Starts a keeper for a box.
@@ -103,9 +126,7 @@ impl Spawned {
     fn there(self) -> Result<Keeper, StartError> {
         match self {
             Self::There(keeper) => Ok(keeper),
-            Self::Coming(thread) => thread
-                .join()
-                .unwrap_or(Err(StartError { step: Step::SpawnKeeper, errno: Errno::SRCH })),
+            Self::Coming(coming) => coming.there(),
         }
     }
 }

@@ -11,17 +11,30 @@ use crate::{elsewhere, keeper};
 /// The keeper, and the process that has it: a fork has none.
 static HASTENED: Mutex<Option<(u32, Booting)>> = Mutex::new(None);
 
+/// Holds a keeper that was hastened, until somebody asks for it. Dropping it ends one that nobody has
+/// asked for.
+#[derive(Debug)]
+#[must_use = "dropping it ends the keeper"]
+pub struct Hastened(());
+
 /// Starts a keeper, in a thread, for the first program or box that this process will ask for. For a
 /// command, which has its arguments and a policy to read before it knows what that is. If it cannot be
-/// had it is started when it is needed; if nobody asks, it ends with this process.
-pub fn hasten() {
+/// had it is started when it is needed.
+pub fn hasten() -> Hastened {
     let mut hastened = lock();
-    if hastened.is_some() {
-        return;
+    if hastened.is_none()
+        && let Ok((control, far)) = Line::pair()
+    {
+        let thread = elsewhere::begin(move || keeper::spawn(far.as_fd()));
+        *hastened = thread.map(|thread| (process::id(), Booting::coming(control, thread)));
     }
-    let Ok((control, far)) = Line::pair() else { return };
-    let thread = elsewhere::begin(move || keeper::spawn(far.as_fd()));
-    *hastened = thread.map(|thread| (process::id(), Booting::coming(control, thread)));
+    Hastened(())
+}
+
+impl Drop for Hastened {
+    fn drop(&mut self) {
+        drop(taken());
+    }
 }
 
 /// Whether there is one.
@@ -35,8 +48,8 @@ pub(crate) fn taken() -> Option<Booting> {
     if owner == process::id() {
         return Some(booting);
     }
-    // It is that of the process which has forked this one, as is the thread.
-    std::mem::forget(booting);
+    // It is that of the process which has forked this one.
+    booting.leave_to_its_owner();
     None
 }
 

@@ -66,7 +66,7 @@ use std::time::Duration;
 use std::{env, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -150,8 +150,23 @@ fn file_image() -> io::Result<&'static OwnedFd> {
     })
 }
 
-/// Fills a file that only its owner can reach, takes its name away, and opens it for reading.
+/// Fills a file that only its owner can reach and that never had a name, and opens it for reading.
 fn nameless_file(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    match rustix::fs::open(folder, flags, Mode::RWXU) {
+        Ok(writer) => {
+            let mut writer = File::from(writer);
+            writer.write_all(PROGRAM)?;
+            File::open(format!("/proc/self/fd/{}", writer.as_raw_fd()))
+        }
+        // Not every file system has such files.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => unnamed_file(folder),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The same with a name that it has until it is filled.
+fn unnamed_file(folder: &Path) -> io::Result<File> {
     let nonce = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nonce = nonce.map_or(0, |time| time.as_nanos());
     let path = folder.join(format!(".stockade-keeper-{}-{nonce}", std::process::id()));

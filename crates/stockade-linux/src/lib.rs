@@ -130,7 +130,7 @@ mod yard;
 pub use attest::{Attested, SeenMount};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
 pub use dumpable::forbid_dumps;
-pub use hasten::hasten;
+pub use hasten::{Hastened, hasten};
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]
 pub use jail::Sabotage;

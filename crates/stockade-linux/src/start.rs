@@ -272,9 +272,10 @@ fn attest(
     program: Pid,
     judge: impl FnOnce(&Attested) -> bool,
 ) -> Result<Option<Attested>, StartError> {
-    let said = match gate.hear_as(Failure::default(), Patience::Endless).at(Step::Attest)? {
+    let said = match gate.hear_as(Failure::default(), Patience::Generous).at(Step::Attest)? {
         Heard::Message(said, _) => said,
-        Heard::Nothing | Heard::Closed => return Ok(None),
+        Heard::Nothing => return Err(SILENT),
+        Heard::Closed => return Ok(None),
     };
     let tested = Tested { landlock: said.step == gate::READY_LANDLOCKED, broker: false };
     let host = attest::look_at_host(expected);
@@ -291,28 +292,31 @@ fn attest(
 const FIRST_AFTER_STREAMS: i32 = 3;
 
 const UNCLEAR: StartError = StartError { step: Step::HearKeeper, errno: Errno::PROTO };
+/// Who says nothing for so long was stopped.
+const SILENT: StartError = StartError { step: Step::HearKeeper, errno: Errno::TIMEDOUT };
 
 /// Waits until there is a process: its id and pidfd, or the step that failed.
 fn hear_forked(line: &Line) -> Result<(Pid, OwnedFd), StartError> {
-    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+    match line.hear(Patience::Generous).at(Step::HearKeeper)? {
         Heard::Message(report, Some(pidfd)) if report.kind == kind::FORKED => {
             Ok((Pid::from_raw(report.pid).ok_or(UNCLEAR)?, pidfd))
         }
         Heard::Message(report, _) => Err(failure(&report).unwrap_or(UNCLEAR)),
-        Heard::Nothing => Err(UNCLEAR),
+        Heard::Nothing => Err(SILENT),
         Heard::Closed => Err(StartError { step: Step::HearKeeper, errno: Errno::PIPE }),
     }
 }
 
 /// Waits until the program is executed, or for the step that failed.
 fn hear_executed(line: &Line) -> Result<(), StartError> {
-    match line.hear(Patience::Endless).at(Step::HearKeeper)? {
+    match line.hear(Patience::Generous).at(Step::HearKeeper)? {
         Heard::Message(report, _) if report.kind != kind::STARTED => {
             Err(failure(&report).unwrap_or(UNCLEAR))
         }
         // A keeper that is lost already may have been killed by the program, so that it counts as
         // started; the next word on the line tells.
-        Heard::Message(..) | Heard::Nothing | Heard::Closed => Ok(()),
+        Heard::Message(..) | Heard::Closed => Ok(()),
+        Heard::Nothing => Err(SILENT),
     }
 }
 

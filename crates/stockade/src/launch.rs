@@ -34,7 +34,7 @@ pub use jail::{Searched, search};
 pub use machine::{hide_supervisor, probe};
 pub use reserve::Reserve;
 pub use scratch::sweep;
-pub use stockade_linux::{Origin, Warmth, Yard, hasten};
+pub use stockade_linux::{Hastened, Origin, Warmth, Yard, hasten};
 pub use warm::Interpreters;
 
 use crate::confine::{Confinement, Files};

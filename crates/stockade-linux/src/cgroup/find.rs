@@ -1,5 +1,6 @@
 //! Where on this machine a controller can be used: the hierarchy, and a folder to make ours in.
 
+use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,24 +31,31 @@ pub(crate) struct Hierarchies {
     /// The lines of mountinfo that are of cgroups.
     mounts: Arc<str>,
     membership: String,
+    /// The namespace of cgroups, which both are told in.
+    namespace: Option<CString>,
 }
 
 impl Hierarchies {
     /// Reads both lists.
     pub(crate) fn read() -> Result<Self, Errno> {
+        let namespace = namespace();
         let mountinfo = proc::read("/proc/self/mountinfo")?;
-        Ok(Self::of(&mountinfo, proc::read("/proc/self/cgroup")?))
+        let read = Self::of(&mountinfo, proc::read("/proc/self/cgroup")?);
+        Ok(Self { namespace, ..read })
     }
 
     /// The same hierarchies, which nobody has mounted or unmounted since; this process may have moved.
     pub(crate) fn again(&self) -> Result<Self, Errno> {
+        if self.namespace.is_none() || self.namespace != namespace() {
+            return Self::read();
+        }
         let membership = proc::read("/proc/self/cgroup")?;
-        Ok(Self { mounts: Arc::clone(&self.mounts), membership })
+        Ok(Self { membership, ..self.clone() })
     }
 
     fn of(mountinfo: &str, membership: String) -> Self {
         let mounts = mountinfo.split_inclusive('\n').filter(|line| line.contains(" - cgroup"));
-        Self { mounts: mounts.collect::<String>().into(), membership }
+        Self { mounts: mounts.collect::<String>().into(), membership, namespace: None }
     }
 
     /// The place for a controller: its own hierarchy of version 1, else version 2.
@@ -85,6 +93,10 @@ impl Hierarchies {
             is_meant(names).then_some(path)
         })
     }
+}
+
+fn namespace() -> Option<CString> {
+    rustix::fs::readlink("/proc/self/ns/cgroup", Vec::new()).ok()
 }
 
 /// A line of mountinfo, as far as it matters here.

@@ -9,7 +9,7 @@ use super::mechanism::Mechanism;
 use super::sources::depth;
 use super::step::Step;
 use super::sys::mounts::{self, Depth, attr, ms};
-use super::sys::{self, Errno, Fd};
+use super::sys::{self, Errno, Fd, names};
 use super::watch::{At, Failed};
 
 /// Makes the root, fills it, and makes it this process's own. The host's folders are gone then.
@@ -172,18 +172,24 @@ fn mount_on(source: Fd, place: Fd, attributes: u64, depth: Depth) -> sys::Result
 
 /// The file or folder at the path, which is made where that may be.
 fn place_in_child(root: Fd, target: &CStr, one: &Op) -> sys::Result<Fd> {
-    match mounts::find(root, target) {
-        Err(Errno::NOENT) if one.flags & op::MAY_MAKE != 0 => {}
-        found => return found,
+    const EMPTY_FILE: usize = 0o100_644;
+    if one.flags & op::MAY_MAKE == 0 || target == c"/" {
+        return mounts::find(root, target);
     }
     let (dir, name) = parent_of(root, target, one)?;
-    if one.flags & op::IS_FILE != 0 {
-        sys::close(mounts::make_file(dir, name.text(), 0o644)?);
+    let made = if one.flags & op::IS_FILE != 0 {
+        names::make_node(dir, name.text(), EMPTY_FILE, 0)
     } else {
         let mode = if one.kind == op::FOLDER { one.mode } else { 0o755 };
-        mounts::make_folder(dir, name.text(), mode)?;
+        mounts::make_folder(dir, name.text(), mode)
+    };
+    // Most are not there; what is in memory says so itself if they are.
+    made.or_else(unless_there)?;
+    let place = mounts::find(dir, name.text());
+    if dir != root {
+        sys::close(dir);
     }
-    mounts::find(dir, name.text())
+    place
 }
 
 /// The folder that the path's last name is in, and that name; missing folders are made.

@@ -62,7 +62,9 @@ impl Ahead {
     pub(super) fn begin(expected: Expectation) -> Option<Self> {
         let identity = Identity::of_caller();
         let is_limited_first = Cgroup::is_unified();
-        let work = move || make(expected, identity, is_limited_first);
+        // Watched from before the first look at them.
+        let mounts = MountWatch::begin().ok()?;
+        let work = move || make(expected, identity, is_limited_first, mounts);
         let read = || (!is_limited_first).then(Hierarchies::read);
         // Before a keeper is there: to read the list of mounts while it makes namespaces, and takes their
         // lock, would hold up both.
@@ -87,7 +89,8 @@ impl Ahead {
         let Made { keeper, cgroup, mounts } =
             made.filter(|made| is_as_expected && !made.mounts.saw_change())?;
         let limits = match self.hierarchies.take() {
-            Some(there) => Limits::Later(limits, there),
+            // The host may have moved to another one meanwhile.
+            Some(there) => Limits::Later(limits, there.and_then(|there| there.again())),
             None => Limits::There(cgroup),
         };
         Some(Parts { keeper, limits, mounts })
@@ -102,8 +105,12 @@ impl Drop for Ahead {
     }
 }
 
-fn make(expected: Expectation, identity: Identity, is_limited_first: bool) -> Option<Made> {
-    let mounts = MountWatch::begin().ok()?;
+fn make(
+    expected: Expectation,
+    identity: Identity,
+    is_limited_first: bool,
+    mounts: MountWatch,
+) -> Option<Made> {
     let limited = || Cgroup::create_for_box(expected.limits, Hierarchies::read());
     let cgroup = is_limited_first.then(limited);
     let namespaces = namespaces_with(expected.network);

@@ -227,3 +227,35 @@ pub(crate) fn children_of(pid: u32) -> Vec<u32> {
     let lists: String = lists.map(Result::unwrap_or_default).collect();
     lists.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
+
+#[test]
+fn it_is_limited_where_the_host_is_when_it_asks() {
+    let output = command("expects-and-moves").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    if told.contains("skipped") {
+        return skip("moving needs root, and cgroups of version 1 for memory");
+    }
+    assert_eq!(said(&told, "is_beneath"), "true", "{told}");
+}
+
+/// Expects a box, moves to another cgroup, and asks for one.
+pub(crate) fn expect_and_move() {
+    let own = format!("it-moves-{}", std::process::id());
+    let there = Path::new("/sys/fs/cgroup/memory").join(&own);
+    if !Path::new("/sys/fs/cgroup/memory/tasks").exists() || fs::create_dir(&there).is_err() {
+        return say("skipped", true);
+    }
+    let yard = Yard::new(Warmth::Cold);
+    yard.expect(Expectation { limits: LIMITS, network: Network::None });
+    let enter = |folder: &Path| fs::write(folder.join("cgroup.procs"), "0").unwrap();
+    enter(&there);
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    let cgroups = fs::read_to_string(format!("/proc/{}/cgroup", ready.pid())).unwrap();
+    let memory = cgroups.lines().find(|line| line.contains(":memory:")).unwrap();
+    say("is_beneath", memory.contains(&format!(":/{own}/stockade-")));
+    drop(ready);
+    drop(yard);
+    enter(there.parent().unwrap());
+    fs::remove_dir(there).unwrap();
+}

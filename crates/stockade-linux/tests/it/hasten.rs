@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stockade_linux::{Expectation, Network, Warmth, Yard, hasten, start};
+use stockade_linux::{Expectation, Hastened, Network, Warmth, Yard, hasten, start};
 
 use crate::attest::everything;
 use crate::early::{self, LIMITS, children_of};
@@ -26,7 +26,7 @@ fn the_first_program_is_kept_by_it() {
 }
 
 pub(crate) fn hasten_and_start() {
-    let keeper = hastened();
+    let (_hold, keeper) = hastened();
     let mut run = start(shell("echo ran")).unwrap();
     say("is_same", children_of(std::process::id()) == [keeper]);
     say("out", finish(&mut run).1.trim());
@@ -45,7 +45,7 @@ fn the_first_box_is_made_by_it_and_has_all_that_any_other_has() {
 }
 
 pub(crate) fn hasten_and_ask(is_expected: bool) {
-    let keeper = hastened();
+    let (_hold, keeper) = hastened();
     let yard = Yard::new(Warmth::Cold);
     if is_expected {
         yard.expect(Expectation { limits: LIMITS, network: Network::None });
@@ -60,14 +60,31 @@ pub(crate) fn hasten_and_ask(is_expected: bool) {
 }
 
 #[test]
-fn one_that_nobody_asks_ends_with_its_process() {
+fn one_that_nobody_asks_ends_with_who_holds_it_or_with_the_process() {
     let told = told("hastens-in-vain");
-    let keeper = Path::new("/proc").join(said(&told, "keeper"));
+    assert_eq!(said(&told, "left"), "0");
+    let keeper = Path::new("/proc").join(said(&told, "forgotten"));
     assert!(within(Duration::from_secs(5), || !keeper.exists()));
 }
 
 pub(crate) fn hasten_in_vain() {
-    say("keeper", hastened());
+    let (hold, _) = hastened();
+    drop(hold);
+    say("left", children_of(std::process::id()).len());
+    let (hold, keeper) = hastened();
+    std::mem::forget(hold);
+    say("forgotten", keeper);
+}
+
+#[test]
+fn one_that_was_stopped_does_not_hold_up_a_program_for_ever() {
+    assert_eq!(said(&told("hastens-stopped"), "failed"), "true");
+}
+
+pub(crate) fn hasten_what_is_stopped() {
+    let (_hold, keeper) = hastened();
+    assert!(bare("kill").args(["-STOP", &keeper.to_string()]).status().unwrap().success());
+    say("failed", start(shell("echo ran")).is_err());
 }
 
 #[test]
@@ -83,9 +100,11 @@ pub(crate) fn hasten_what_is_killed() {
         let is_dead = || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "));
         assert!(within(Duration::from_secs(5), is_dead));
     };
-    kill(hastened());
+    let (_hold, keeper) = hastened();
+    kill(keeper);
     say("program", finish(&mut start(shell("echo ran")).unwrap()).1.trim());
-    kill(hastened());
+    let (_hold, keeper) = hastened();
+    kill(keeper);
     let (_folder, jail) = everything();
     let ready = Yard::new(Warmth::Cold).ready(jail, LIMITS).unwrap();
     say("box", early::run(ready, "echo ran").trim());
@@ -99,7 +118,7 @@ fn a_fork_of_the_process_has_none() {
 }
 
 pub(crate) fn hasten_and_fork() {
-    let keeper = hastened();
+    let (_hold, keeper) = hastened();
     // SAFETY: the C library lets a child of a threaded process allocate, and no thread holds a lock of
     // ours: that which has made the keeper has ended.
     match unsafe { libc::fork() } {
@@ -121,10 +140,10 @@ pub(crate) fn hasten_and_fork() {
 }
 
 /// The keeper, once it is there.
-fn hastened() -> u32 {
+fn hastened() -> (Hastened, u32) {
     let before = children_of(std::process::id());
-    hasten();
+    let hold = hasten();
     let found = || children_of(std::process::id()).into_iter().find(|pid| !before.contains(pid));
     assert!(within(Duration::from_secs(5), || found().is_some()));
-    found().unwrap()
+    (hold, found().unwrap())
 }
