@@ -23,7 +23,7 @@ they are installed. A p99 is compared with the p99 of the bare spawn. Times are 
   is apart: the end as far as the caller waits for it, and what a thread does in the background.
 - *binary*: a process of its own for each call, which is what a hook of an agent pays.
 
-Nothing can be below the bare spawn: exec, the dynamic loader and the exit of `/bin/true`. *The floor* is what the
+No whole call can be below the bare spawn: exec, the dynamic loader and the exit of `/bin/true`. *The floor* is what the
 system calls of a box cost by themselves: namespaces, a root of the same mounts, no capabilities, Landlock, a filter,
 a first process and the program, by a C program (`benches/launch/floor.c`) that judges, records, limits, reads and
 looks at nothing. *By the caller itself* is what a library could reach in its first call, *as a command* what a
@@ -32,18 +32,20 @@ command could. Below `stockade --version` no command of Stockade can be: that is
 What is not met, and where the floor is:
 
 - *The first call*: the floor is well below the targets, and what is above it is work that the floor does not do. The host opens the
-  project, describes and orders the box, makes cgroups, judges and records the call, and describes the box again, some 2 ms; at the same time,
-  on the other processor, there are the keeper, the namespaces and the root, some 2 ms as well ([decision 0018](../decisions/0018-foreseen-box.md)).
+  project, describes and orders the box, makes cgroups, judges and records the call, and describes the box again, 1.5 to 2 ms; at the same time,
+  on the other processor, there are the keeper, the namespaces and the root, 2 to 2.5 ms ([decision 0018](../decisions/0018-foreseen-box.md)): 0.6 to spawn
+  the keeper, 0.15 for the namespaces and 0.6 more for that of the network, 0.8 for the root and the locks.
   Then come 0.3 ms for the look from outside and the hand-over, 0.6 for the program, 0.3 for its end, the figures and the report. Both
   processors are busy for most of that: with more of them, or where a new process is put on an idle one at once, it takes less.
 - *A copy*: *library, process tier* is the same call without a box, judged, recorded and watched by a keeper. It is
-  above 2 x bare already, where the target is, and a copy adds 0.2 to 0.4 ms: four processes that hand over to each other,
+  above 2 x bare already, where the target is, and a copy adds 0.1 to 0.4 ms: four processes that hand over to each other,
   four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter. A box that waits,
   which is the default, has all of that behind it, and costs less than no box.
 - *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
   has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
 - *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it. Of the tools that
-  confine files and are installed here, bwrap with a minimal root is the quickest; the command is about where bwrap's agent profile is.
+  confine files and are installed here, bwrap with a minimal root is the quickest: as root the command is between that and bwrap's agent
+  profile, as an ordinary user it is ahead of both. It starts its keeper before it reads its arguments ([decision 0019](../decisions/0019-hastened-keeper.md)).
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, which is why the binary is far behind
   bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.
