@@ -42,6 +42,39 @@ fn a_usage_error_is_125_with_help_on_standard_error() {
     }
 }
 
+/// Seen by the first process of a namespace, which gets all orphans and reaps none of them.
+#[test]
+fn what_was_typed_wrong_leaves_no_process() {
+    const NAME: &str = "what_was_typed_wrong_leaves_no_process";
+    const LOOK: &str = "exec cat < <(for _ in 1 2 3 4 5 6 7 8; do \"$0\" \"$@\" &>/dev/null; done; \
+        grep -l ^stockade /proc/[0-9]*/comm; echo looked)";
+    let project = Project::new();
+    let cases: [&[&str]; 4] = [
+        &["run", "--bogus", "--", "ls"],
+        &["shell"],
+        &["run", "--help"],
+        &["run", "--tier", "process", "--", "no-such-program"],
+    ];
+    for args in cases {
+        let stockade = project.command(args);
+        let mut alone = Command::new("unshare");
+        alone.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "bash", "-c"]);
+        alone.arg(LOOK).arg(stockade.get_program()).args(stockade.get_args());
+        for (name, value) in stockade.get_envs() {
+            if let Some(value) = value {
+                alone.env(name, value);
+            }
+        }
+        alone.current_dir(project.path("")).stdin(Stdio::null());
+        let told = match alone.output() {
+            Ok(told) if told.status.success() => told,
+            Ok(told) => return skip(NAME, String::from_utf8_lossy(&told.stderr).trim()),
+            Err(error) => return skip(NAME, &format!("unshare: {error}")),
+        };
+        assert_eq!(String::from_utf8_lossy(&told.stdout), "looked\n", "{args:?}");
+    }
+}
+
 #[test]
 fn help_and_version_are_what_was_asked_for() {
     let project = Project::new();
