@@ -7,7 +7,6 @@ use rustix::io::Errno;
 
 use crate::cgroup::Cgroup;
 use crate::control::Line;
-use crate::hasten;
 use crate::identity::Identity;
 use crate::jail::pack::{Fittings, Sheet};
 use crate::keeper::step::Step;
@@ -15,6 +14,7 @@ use crate::keeper::wire::{Request, form};
 use crate::keeper::{self, Keeper};
 use crate::remains::Remains;
 use crate::start::{At, StartError, supervisor};
+use crate::{elsewhere, hasten};
 
 /// The keeper. Dropping it ends it.
 #[derive(Debug)]
@@ -62,9 +62,11 @@ impl Booting {
         Ok((control, keeper::spawn(far.as_fd())?))
     }
 
-    /// One that a thread is making.
-    pub(crate) fn coming(control: Line, thread: JoinHandle<Result<Keeper, StartError>>) -> Self {
-        Self { control, keeper: Spawned::Coming(Coming(Some(thread))) }
+    /// One that a thread makes, told nothing yet; none if there can be no thread.
+    pub(crate) fn elsewhere() -> Option<Self> {
+        let (control, far) = Line::pair().ok()?;
+        let thread = elsewhere::begin(move || keeper::spawn(far.as_fd()))?;
+        Some(Self { control, keeper: Spawned::Coming(Coming(Some(thread))) })
     }
 
     /// Lets go of one that is another process's, as is the thread.
@@ -75,36 +77,31 @@ impl Booting {
 
     /// Starts a keeper for a box.
     pub(crate) fn begin() -> Result<Self, StartError> {
-        Self::with(&Request::empty(), None)
+        let (control, keeper) = Self::unasked()?;
+        let booting = Self { control, keeper: Spawned::There(keeper) };
+        booting.tell(&Request::empty(), None)?;
+        Ok(booting)
     }
 
-    /// Starts a keeper that makes the namespaces of its box at once, in this cgroup.
+    /// Lets it make the namespaces of its box at once, in this cgroup.
     pub(crate) fn begin_early(
+        &self,
         namespaces: u64,
         identity: Identity,
         cgroup: Option<&Cgroup>,
-    ) -> Result<Self, StartError> {
+    ) -> Result<(), StartError> {
         let Identity { outer_uid, outer_gid, inner_uid, inner_gid } = identity;
         let ids = Request { outer_uid, outer_gid, inner_uid, inner_gid, ..Request::empty() };
-        Self::with(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))
+        self.tell(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))
     }
 
-    fn with(request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {
+    /// Tells it of a box. There need not be anyone yet to hear it.
+    fn tell(&self, request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<(), StartError> {
         let supervisor = supervisor()?;
         let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
         let descriptors = if given.len() == 1 { 1 } else { 2 };
         let request = Request { form: form::BOXED, descriptors, ..*request };
-        if let Some(hastened) = hasten::taken()
-            && hastened.control.send(&request, &given).is_ok()
-        {
-            return Ok(hastened);
-        }
-        let (control, far) = Line::pair().at(Step::OpenControl)?;
-        // Said before there is anyone to hear it: this thread waits for the keeper's exec, and may wait
-        // much longer for a processor. There is no program in it yet.
-        control.send(&request, &given).at(Step::SendRequest)?;
-        let keeper = keeper::spawn(far.as_fd())?;
-        Ok(Self { control, keeper: Spawned::There(keeper) })
+        self.control.send(&request, &given).at(Step::SendRequest)
     }
 
     /// Lets it make a box.

@@ -1,12 +1,9 @@
 //! A keeper that is spawned before it is known what for.
 
-use std::os::fd::AsFd;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::booting::Booting;
-use crate::control::Line;
-use crate::{elsewhere, keeper};
 
 /// The keeper, and the process that has it: a fork has none.
 static HASTENED: Mutex<Option<(u32, Booting)>> = Mutex::new(None);
@@ -22,11 +19,8 @@ pub struct Hastened(());
 /// had it is started when it is needed.
 pub fn hasten() -> Hastened {
     let mut hastened = lock();
-    if hastened.is_none()
-        && let Ok((control, far)) = Line::pair()
-    {
-        let thread = elsewhere::begin(move || keeper::spawn(far.as_fd()));
-        *hastened = thread.map(|thread| (process::id(), Booting::coming(control, thread)));
+    if hastened.is_none() {
+        *hastened = Booting::elsewhere().map(|booting| (process::id(), booting));
     }
     Hastened(())
 }
@@ -35,11 +29,6 @@ impl Drop for Hastened {
     fn drop(&mut self) {
         drop(taken());
     }
-}
-
-/// Whether there is one.
-pub(crate) fn is_there() -> bool {
-    lock().is_some()
 }
 
 /// The keeper, for who is the first to ask.

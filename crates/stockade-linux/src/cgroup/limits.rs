@@ -24,6 +24,16 @@ impl Limits {
         }
     }
 
+    /// The same, as this process may have moved to another cgroup meanwhile.
+    pub(crate) fn again(self) -> Self {
+        match self {
+            Self::There(cgroup) => Self::There(cgroup),
+            Self::Later(limits, there) => {
+                Self::Later(limits, there.and_then(|there| there.again()))
+            }
+        }
+    }
+
     /// Those that are there.
     pub(crate) fn so_far(&self) -> Option<&Cgroup> {
         match self {
