@@ -149,4 +149,4 @@ pub use seccomp::{Filter, Sockets, Tracing};
 #[cfg(feature = "sabotage")]
 pub use seccomp::{Lack, lack};
 pub use start::{Spec, StartError, Stdin, start, start_jailed, start_jailed_if};
-pub use yard::{Expectation, MountWatch, Warmth, Yard};
+pub use yard::{Expectation, MountWatch, UnderWay, Warmth, Yard};

@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 pub use self::ahead::Expectation;
 use self::ahead::{Ahead, Parts};
+pub use self::crew::UnderWay;
 use self::crew::{Crew, Office, Work};
 pub(crate) use self::duty::Duty;
 use self::duty::Pile;
@@ -116,6 +117,12 @@ impl Yard {
             // Without a thread it is made when it is needed.
             *ahead = Ahead::begin(expected);
         }
+    }
+
+    /// Says that a call is under way, until this is dropped: what its box leaves behind, and the next
+    /// box, are seen to afterwards.
+    pub fn under_way(&self) -> UnderWay<'_> {
+        UnderWay::begin(&self.office)
     }
 
     /// Whether a box is expected of which nothing more is known.

@@ -148,6 +148,7 @@ impl Stockade {
     /// Judges a call, asks if it must, and runs it if it may.
     pub fn run(&self, call: ToolCall) -> Report {
         let started = Instant::now();
+        let _under_way = self.reserve.yard().under_way();
         launch::foresee(&self.reserve, || self.gate.examiner().foreseen(&call));
         let (verdict, said) = self.gate.judge_aloud(&call);
         let call = said.rewritten.as_ref().map_or(call, |rewritten| rewritten.call.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,12 +16,21 @@ pub(crate) struct Office {
     stock: Arc<Stock>,
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
+    deferred: Mutex<Deferred>,
+}
+
+/// What the thread gets when a call is over: it would be in the way of one that is about to end.
+#[derive(Debug, Default)]
+struct Deferred {
+    calls: usize,
+    work: Vec<Work>,
 }
 
 impl Office {
     /// One without a thread yet.
     pub(super) fn new(stock: &Arc<Stock>, warmth: Warmth) -> Self {
-        Self { stock: Arc::clone(stock), warmth, crew: OnceLock::new() }
+        let (crew, deferred) = (OnceLock::new(), Mutex::default());
+        Self { stock: Arc::clone(stock), warmth, crew, deferred }
     }
 
     /// Whether anything is made in advance.
@@ -46,18 +55,61 @@ impl Office {
         }
     }
 
-    /// Lets the thread wait for what a run leaves behind; without one, this waits.
+    /// Gives the thread work, once a call that is under way is over.
+    pub(super) fn put_later(&self, work: Work) {
+        let mut deferred = self.deferred();
+        if deferred.calls > 0 {
+            deferred.work.push(work);
+        } else {
+            drop(deferred);
+            self.put(work);
+        }
+    }
+
+    /// Lets the thread wait for what a run leaves behind; without one, this waits. If it cannot keep
+    /// up, who ran it waits too: each holds descriptors, and somebody who runs without a pause would
+    /// have all of them soon.
     pub(super) fn see_to(&self, remains: Remains) {
-        match self.crew() {
-            Some(crew) => crew.see_to(remains),
+        match self.crew().and_then(Crew::owe) {
+            Some(owed) => self.put_later(Work::Remove(remains, owed)),
             None => drop(remains),
         }
+    }
+
+    fn deferred(&self) -> MutexGuard<'_, Deferred> {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hires nobody any more, and stops the thread once it has done what it was given.
     pub(super) fn close(&self) {
         if let Some(crew) = self.crew.get_or_init(|| None) {
             crew.dismiss();
+        }
+    }
+}
+
+/// A call that is under way. Dropping it says that it is over.
+#[derive(Debug)]
+#[must_use = "dropping it says that the call is over"]
+pub struct UnderWay<'a>(&'a Office);
+
+impl<'a> UnderWay<'a> {
+    pub(super) fn begin(office: &'a Office) -> Self {
+        let mut deferred = office.deferred();
+        deferred.calls = deferred.calls.saturating_add(1);
+        Self(office)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut deferred = self.0.deferred();
+        deferred.calls = deferred.calls.saturating_sub(1);
+        // That of others too: where calls never cease it would wait for good.
+        let work = std::mem::take(&mut deferred.work);
+        drop(deferred);
+        for work in work {
+            self.0.put(work);
         }
     }
 }
@@ -85,7 +137,7 @@ pub(super) enum Work {
     /// Make boxes until enough wait.
     Refill,
     /// Wait for what has ended, and remove it.
-    Remove(Remains),
+    Remove(Remains, Owed),
     /// End what is no longer wanted.
     Forget(Box<Kept>),
     /// Nothing more.
@@ -98,8 +150,7 @@ impl Crew {
         let (work, orders) = channel();
         let owed = Arc::new(AtomicUsize::new(0));
         let thread = thread::Builder::new().name("stockade-yard".to_owned());
-        let paid = Arc::clone(&owed);
-        let thread = thread.spawn(move || serve(&stock, &orders, &paid)).ok()?;
+        let thread = thread.spawn(move || serve(&stock, &orders)).ok()?;
         Some(Self { work, owed, thread: Mutex::new(Some(thread)) })
     }
 
@@ -108,15 +159,10 @@ impl Crew {
         let _dropped = self.work.send(work);
     }
 
-    /// Lets the thread wait for what a run leaves behind. If it cannot keep up, who ran it waits: each
-    /// holds descriptors, and somebody who runs without a pause would have all of them soon.
-    fn see_to(&self, remains: Remains) {
-        if self.owed.load(Ordering::Relaxed) >= OWED_MAX {
-            drop(remains);
-            return;
-        }
-        self.owed.fetch_add(1, Ordering::Relaxed);
-        self.put(Work::Remove(remains));
+    /// Leaves the thread one more run to see to; none if it has enough of them.
+    fn owe(&self) -> Option<Owed> {
+        let has_enough = self.owed.load(Ordering::Relaxed) >= OWED_MAX;
+        (!has_enough).then(|| Owed::new(&self.owed))
     }
 
     /// Stops the thread once it has done what it was given, and waits for that.
@@ -128,7 +174,24 @@ impl Crew {
     }
 }
 
-fn serve(stock: &Stock, orders: &Receiver<Work>, owed: &AtomicUsize) {
+/// One run that the thread has yet to see to. Dropping it says that it has.
+#[derive(Debug)]
+pub(super) struct Owed(Arc<AtomicUsize>);
+
+impl Owed {
+    fn new(owed: &Arc<AtomicUsize>) -> Self {
+        owed.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(owed))
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(stock: &Stock, orders: &Receiver<Work>) {
     let mut next = None;
     while let Some(work) = next.take().or_else(|| orders.recv().ok()) {
         match work {
@@ -143,9 +206,9 @@ fn serve(stock: &Stock, orders: &Receiver<Work>, owed: &AtomicUsize) {
                 stock.refill();
             }
             Work::Refill => stock.refill(),
-            Work::Remove(remains) => {
+            Work::Remove(remains, owed) => {
                 drop(remains);
-                owed.fetch_sub(1, Ordering::Relaxed);
+                drop(owed);
             }
             Work::Forget(old) => drop(old),
             Work::Stop => return,

@@ -47,7 +47,7 @@ impl Drop for Duty {
     fn drop(&mut self) {
         self.begin();
         match self {
-            Self::Office(office, _) => office.put(Work::Refill),
+            Self::Office(office, _) => office.put_later(Work::Refill),
             Self::Later(_) => {}
         }
     }

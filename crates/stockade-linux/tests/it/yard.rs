@@ -55,6 +55,22 @@ fn the_first_box_is_made_then_copied_and_then_one_waits() {
 }
 
 #[test]
+fn while_a_call_is_under_way_no_other_box_is_made_for_the_one_that_it_used() {
+    let yard = warm(1);
+    let run_one = |ready| run(ready, shell("true"), "/").0.status;
+    assert_eq!(run_one(yard.ready(closed("/bin/sh"), LIMITS).unwrap()), Status::Code(0));
+    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
+    let (call, other) = (yard.under_way(), yard.under_way());
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    assert_eq!((run_one(ready), yard.waiting()), (Status::Code(0), 0));
+    assert!(!within(Duration::from_millis(300), || yard.waiting() > 0));
+    // The end of one is enough: there may always be another.
+    drop(call);
+    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
+    drop(other);
+}
+
+#[test]
 fn a_cold_yard_makes_every_box() {
     let yard = Yard::new(Warmth::Cold);
     for _ in 0..3 {
