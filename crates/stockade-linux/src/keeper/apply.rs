@@ -44,6 +44,14 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
     cgroups::join_in_child(cell).at(Step::JoinCgroups)
 }
 
+/// Takes the host's folders out of the box. Nothing may run in it before.
+pub(crate) fn leave_host_in_child(cell: &Cell) -> Result<(), Failed> {
+    if cell.plan.base == 0 || cell.has(option::COPY) {
+        return Ok(());
+    }
+    root::leave_host_in_child()
+}
+
 /// Turns a process of the box into the program that the host hands over. Returns only what went
 /// wrong.
 pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {

@@ -51,6 +51,8 @@ pub(crate) fn open_desk_in_child(cell: &mut Cell) -> Result<Fd, Failed> {
     }
     let [desk, theirs] = sys::socket_pair().at(Step::LearnNames)?;
     cell.desk = theirs;
+    // In a domain of Landlock nothing is mounted or taken away.
+    apply::leave_host_in_child(cell)?;
     locks::enter_domain_in_child(cell)?;
     Ok(desk)
 }

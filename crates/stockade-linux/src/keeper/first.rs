@@ -48,7 +48,10 @@ pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
     // Without a line nothing can be told.
     let Ok(line) = cell.line() else { sys::exit(126) };
     let failed = match make_box(cell) {
-        Ok(()) if cell.has(option::TEMPLATE) => template::serve(cell, line),
+        Ok(()) if cell.has(option::TEMPLATE) => match apply::leave_host_in_child(cell) {
+            Ok(()) => template::serve(cell, line),
+            Err(failed) => failed,
+        },
         Ok(()) => match start_program(cell, line) {
             Ok(first) => Life::of(line, cell, first).until_the_end(),
             Err(failed) => failed,

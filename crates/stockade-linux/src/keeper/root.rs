@@ -12,7 +12,7 @@ use super::sys::mounts::{self, Depth, attr, ms};
 use super::sys::{self, Errno, Fd, names};
 use super::watch::{At, Failed};
 
-/// Makes the root, fills it, and makes it this process's own. The host's folders are gone then.
+/// Makes the root, fills it, and makes it this process's own.
 pub(crate) fn make_in_child(cell: &mut Cell) -> Result<(), Failed> {
     let base = cell.text(cell.plan.base);
     // What the plan says about permissions counts, not what the host's mask says.
@@ -34,8 +34,13 @@ pub(crate) fn make_in_child(cell: &mut Cell) -> Result<(), Failed> {
     let sealed = attr::NOSUID | attr::NODEV | if writable { 0 } else { attr::RDONLY };
     mounts::set_attributes(root, sealed, Depth::One).at(Step::SealRoot)?;
     sys::fchdir(root).at(Step::EnterRoot)?;
-    mounts::pivot_root_here().at(Step::EnterRoot)?;
-    // The old root lies over the new one: what is mounted here now is the host.
+    mounts::pivot_root_here().at(Step::EnterRoot)
+}
+
+/// Leaves the old root behind, which lies over the new one: what is mounted here is the host. The
+/// kernel waits for all processors then, so that it is done while the program's process has other
+/// things to do.
+pub(crate) fn leave_host_in_child() -> Result<(), Failed> {
     mounts::detach_here().at(Step::LeaveHost)?;
     mounts::chdir(c"/").at(Step::LeaveHost)
 }

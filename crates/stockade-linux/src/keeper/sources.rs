@@ -4,11 +4,19 @@
 //! becomes another user; without privileges the box's first process does it in its own copy of the
 //! namespace, by path, and makes sure that it got the file that was opened by the host.
 
-use super::boxed::{NONE, Op, op};
+#![expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "two descriptors, which are small and not negative, become a word and back"
+)]
+
+use super::boxed::{NONE, Op, new, op};
 use super::cell::Cell;
 use super::step::Step;
 use super::sys::mounts::{self, Depth};
-use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, sig, spaces};
+use super::sys::{self, AT_FDCWD, Errno, Fd, Pid, Sharer, sig};
 use super::watch::{At, Failed};
 
 /// As root, copies every source's mount, with other owners where the plan says so.
@@ -63,24 +71,38 @@ pub(crate) fn depth(one: &Op) -> Depth {
 
 /// A user namespace whose only use is its maps: a process is made in it and killed.
 fn owners_namespace(cell: &Cell, one: &Op) -> sys::Result<Fd> {
-    let [wait, hold] = sys::pipe()?;
-    match spaces::fork_into(super::boxed::new::USER, None)? {
-        Forked::Child => {
-            // Ends when the keeper closes its end or dies.
-            sys::close(hold);
-            let _closed = sys::read(wait, &mut [0]);
-            sys::exit(0)
-        }
-        Forked::Parent(holder) => {
-            sys::close(wait);
-            let namespace = map_and_open(cell, one, holder);
-            sys::close(hold);
-            // It is reaped with the first process, or before.
-            let _gone = sys::kill(holder, sig::KILL);
-            namespace
-        }
-    }
+    let ends = sys::pipe()?;
+    let [wait, hold] = ends;
+    // SAFETY: the entry never returns, follows no pointer, and writes nothing but its own stack, which
+    // stays.
+    let holder = unsafe { Sharer::start(new::USER, hold_open, as_argument(ends)) }?;
+    sys::close(wait);
+    let namespace = map_and_open(cell, one, holder.pid);
+    sys::close(hold);
+    // It is reaped with the first process, or before.
+    let _gone = sys::kill(holder.pid, sig::KILL);
+    namespace
 }
+
+/// Ends when the keeper closes its end or dies.
+extern "C" fn hold_open(ends: *const u8) -> ! {
+    let [wait, hold] = from_argument(ends);
+    sys::close(hold);
+    let _closed = sys::read(wait, &mut [0]);
+    sys::exit(0)
+}
+
+/// Both ends of a pipe in one word: who is given it need not look into memory that is not its own.
+fn as_argument([wait, hold]: [Fd; 2]) -> *const u8 {
+    core::ptr::without_provenance((wait as usize) << FD_BITS | hold as usize)
+}
+
+fn from_argument(ends: *const u8) -> [Fd; 2] {
+    let ends = ends.addr();
+    [(ends >> FD_BITS) as Fd, (ends & ((1 << FD_BITS) - 1)) as Fd]
+}
+
+const FD_BITS: u32 = 32;
 
 fn map_and_open(cell: &Cell, one: &Op, holder: Pid) -> sys::Result<Fd> {
     use super::proclist::Path;

@@ -21,6 +21,7 @@ pub(crate) mod notices;
 #[cfg_attr(target_arch = "aarch64", path = "sys/nr/aarch64.rs")]
 pub(crate) mod nr;
 mod processes;
+mod sharing;
 mod signals;
 pub(crate) mod spaces;
 mod time;
@@ -37,6 +38,7 @@ pub(crate) use self::processes::{
     is_scheduled_normally, kill, lower_limit, may_signal, nice, pidfd_open, pr, prctl, reap,
     reap_next, schedule_first, set_name, set_nice, setsid,
 };
+pub(crate) use self::sharing::Sharer;
 pub(crate) use self::signals::{
     await_child_signal, block_signals, child_signals, default_signals, heed_children,
     ignore_children, sig, unblock_signals,

@@ -43,6 +43,7 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::PRCTL, libc::SYS_prctl),
         (nr::GETDENTS64, libc::SYS_getdents64),
         (nr::CLOCK_GETTIME, libc::SYS_clock_gettime),
+        (nr::FUTEX, libc::SYS_futex),
         (nr::EXIT_GROUP, libc::SYS_exit_group),
         (nr::OPENAT, libc::SYS_openat),
         (nr::PPOLL, libc::SYS_ppoll),

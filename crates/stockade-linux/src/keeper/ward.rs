@@ -23,6 +23,8 @@ pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Faile
     let first = children.and_then(|children| Ok((children, first_for(&mut cell, early)?)));
     match first {
         Ok((children, first)) => {
+            // It may wait for this processor.
+            sys::step_aside();
             cell.forget();
             hold(first, supervisor, children)
         }

@@ -28,6 +28,7 @@ pub(crate) const CAPGET: usize = 90;
 pub(crate) const CAPSET: usize = 91;
 pub(crate) const EXIT_GROUP: usize = 94;
 pub(crate) const UNSHARE: usize = 97;
+pub(crate) const FUTEX: usize = 98;
 pub(crate) const CLOCK_GETTIME: usize = 113;
 pub(crate) const SCHED_SETSCHEDULER: usize = 119;
 pub(crate) const SCHED_GETSCHEDULER: usize = 120;

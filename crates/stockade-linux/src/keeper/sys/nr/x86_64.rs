@@ -46,6 +46,7 @@ pub(crate) const PRCTL: usize = 157;
 pub(crate) const MOUNT: usize = 165;
 pub(crate) const UMOUNT2: usize = 166;
 pub(crate) const SETHOSTNAME: usize = 170;
+pub(crate) const FUTEX: usize = 202;
 pub(crate) const GETDENTS64: usize = 217;
 pub(crate) const CLOCK_GETTIME: usize = 228;
 pub(crate) const EXIT_GROUP: usize = 231;

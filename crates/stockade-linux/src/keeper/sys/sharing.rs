@@ -1,0 +1,145 @@
+//! Processes that share the memory of who starts them, which costs no copy of it.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Pid, Result, call, checked, map, nr, sig, unmap};
+
+/// A process that shares this one's memory, on a stack of its own. Its stack stays until it is waited
+/// for.
+pub(crate) struct Sharer {
+    /// Its id.
+    pub(crate) pid: Pid,
+    stack: *mut u64,
+}
+
+const STACK_BYTES: usize = 64 << 10;
+/// What is at the end of the stack: whether the process is still there, and nothing else.
+const WORD_BYTES: usize = 64;
+
+impl Sharer {
+    /// Starts it, in the namespaces that the flags name.
+    ///
+    /// # Safety
+    ///
+    /// The entry never returns. It and this process can bear what the other does with the memory; what
+    /// the argument points to is there until it has left.
+    pub(crate) unsafe fn start(
+        namespaces: u64,
+        entry: extern "C" fn(*const u8) -> !,
+        argument: *const u8,
+    ) -> Result<Self> {
+        const CLONE_VM: usize = 0x100;
+        const CLONE_CHILD_CLEARTID: usize = 0x0020_0000;
+        let stack = map(None, STACK_BYTES)?;
+        let end = stack.wrapping_byte_add(STACK_BYTES - WORD_BYTES).cast();
+        word(stack).store(1, Ordering::Relaxed);
+        let flags = namespaces as usize | CLONE_VM | CLONE_CHILD_CLEARTID | sig::CHLD;
+        // SAFETY: the caller answers for entry and argument; the stack was mapped just now, and ends
+        // at a multiple of 16 bytes. The process starts there and never comes back here, so that this
+        // frame is used by one process only.
+        let started = unsafe { clone_and_call(flags, end, entry, argument) };
+        match checked(started) {
+            Ok(pid) => Ok(Self { pid: pid as Pid, stack }),
+            Err(errno) => {
+                give_back(stack);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Waits until it has executed a program or ended, and so uses this memory no more.
+    pub(crate) fn await_leaving(self) -> Pid {
+        const FUTEX_WAIT: usize = 0;
+        let word = word(self.stack);
+        let at = core::ptr::from_ref(word).expose_provenance();
+        while word.load(Ordering::Acquire) != 0 {
+            // SAFETY: the kernel reads the word, and sleeps if it is 1 still. Without a time it is
+            // woken by the kernel, which clears the word first, or for nothing.
+            let _looked_again = unsafe { call(nr::FUTEX, [at, FUTEX_WAIT, 1, 0, 0, 0]) };
+        }
+        give_back(self.stack);
+        self.pid
+    }
+}
+
+/// The word that the kernel clears when the process has left.
+fn word(stack: *mut u64) -> &'static AtomicU32 {
+    let at = stack.wrapping_byte_add(STACK_BYTES - WORD_BYTES).cast::<AtomicU32>();
+    // SAFETY: it lies in the mapping, aligned to 64 bytes, and is touched by atomic operations and the
+    // kernel only; who gives the mapping back uses it no more.
+    unsafe { &*at }
+}
+
+fn give_back(stack: *mut u64) {
+    // SAFETY: it is the mapping of one who has left or never came, and whom nobody knows any more.
+    unmap(unsafe { core::slice::from_raw_parts(stack.cast::<u8>(), STACK_BYTES) });
+}
+
+#[cfg(target_arch = "x86_64")]
+unsafe fn clone_and_call(
+    flags: usize,
+    stack_end: *mut u8,
+    entry: extern "C" fn(*const u8) -> !,
+    argument: *const u8,
+) -> isize {
+    let result: isize;
+    // SAFETY: see `Sharer::start`; the kernel keeps all registers but rax, rcx and r11.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, {argument}",
+            "call {entry}",
+            "ud2",
+            "2:",
+            entry = in(reg) entry,
+            argument = in(reg) argument,
+            inlateout("rax") nr::CLONE as isize => result,
+            in("rdi") flags,
+            in("rsi") stack_end,
+            in("rdx") 0,
+            // The word, which lies where the stack ends.
+            in("r10") stack_end,
+            in("r8") 0,
+            // Not late, for the child still needs what it is given.
+            out("rcx") _,
+            out("r11") _,
+        );
+    }
+    result
+}
+
+#[cfg(target_arch = "aarch64")]
+unsafe fn clone_and_call(
+    flags: usize,
+    stack_end: *mut u8,
+    entry: extern "C" fn(*const u8) -> !,
+    argument: *const u8,
+) -> isize {
+    let result: isize;
+    // SAFETY: see `Sharer::start`; the kernel keeps all registers but x0.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            "cbnz x0, 2f",
+            "mov x29, #0",
+            "mov x0, {argument}",
+            "blr {entry}",
+            "brk #1",
+            "2:",
+            entry = in(reg) entry,
+            argument = in(reg) argument,
+            in("x8") nr::CLONE,
+            inlateout("x0") flags as isize => result,
+            in("x1") stack_end,
+            in("x2") 0,
+            in("x3") 0,
+            // The word, which lies where the stack ends.
+            in("x4") stack_end,
+            out("x30") _,
+        );
+    }
+    result
+}
