@@ -1,20 +1,19 @@
 //! A keeper that gets on its feet while the host prepares what to tell it.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread::JoinHandle;
-
-use rustix::io::Errno;
+use std::thread;
 
 use crate::cgroup::Cgroup;
 use crate::control::Line;
+use crate::hasten;
 use crate::identity::Identity;
 use crate::jail::pack::{Fittings, Sheet};
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Request, form};
-use crate::keeper::{self, Keeper};
+use crate::keeper::{Coming, Keeper};
 use crate::remains::Remains;
+use crate::spawning::Where;
 use crate::start::{At, StartError, supervisor};
-use crate::{elsewhere, hasten};
 
 /// The keeper. Dropping it ends it.
 #[derive(Debug)]
@@ -22,54 +21,67 @@ pub(crate) struct Booting {
     // Closed first when dropped, so that the keeper ends before it is waited for.
     control: Line,
     keeper: Spawned,
+    /// The processor that it keeps away from until it is told, as it is told.
+    left_processor: u64,
 }
 
 /// A keeper's process.
 #[derive(Debug)]
 enum Spawned {
     There(Keeper),
-    /// It is made by a thread.
     Coming(Coming),
 }
 
-/// A thread that makes a keeper. Dropping it waits for both.
-#[derive(Debug)]
-struct Coming(Option<JoinHandle<Result<Keeper, StartError>>>);
-
-impl Coming {
-    fn there(mut self) -> Result<Keeper, StartError> {
-        let made = self.0.take().and_then(|thread| thread.join().ok());
-        made.unwrap_or(Err(StartError { step: Step::SpawnKeeper, errno: Errno::SRCH }))
-    }
-}
-
-impl Drop for Coming {
-    fn drop(&mut self) {
-        drop(self.0.take().map(JoinHandle::join));
-    }
-}
-
 impl Booting {
-    /// A keeper that is told nothing yet: our line to it, and its process.
-    pub(crate) fn unasked() -> Result<(Line, Keeper), StartError> {
-        if let Some(Self { control, keeper }) = hasten::taken()
+    /// A keeper that is told nothing yet.
+    pub(crate) fn unasked() -> Result<Self, StartError> {
+        if let Some(Self { control, keeper, left_processor }) = hasten::taken()
             && let Ok(keeper) = keeper.there()
             && keeper.is_alive()
         {
-            return Ok((control, keeper));
+            return Ok(Self { control, keeper: Spawned::There(keeper), left_processor });
         }
-        let (control, far) = Line::pair().at(Step::OpenControl)?;
-        Ok((control, keeper::spawn(far.as_fd())?))
+        Self::spawn(Where::Anywhere)
     }
 
-    /// One that a thread makes, told nothing yet; none if there can be no thread.
+    /// One on another processor, which gets on its feet while this one is used; none if it cannot be.
     pub(crate) fn elsewhere() -> Option<Self> {
-        let (control, far) = Line::pair().ok()?;
-        let thread = elsewhere::begin(move || keeper::spawn(far.as_fd()))?;
-        Some(Self { control, keeper: Spawned::Coming(Coming(Some(thread))) })
+        let booting = Self::spawn(Where::Elsewhere).ok()?;
+        // It may have been put behind this thread on the same processor, which it leaves at once.
+        thread::yield_now();
+        Some(booting)
     }
 
-    /// Lets go of one that is another process's, as is the thread.
+    fn spawn(place: Where) -> Result<Self, StartError> {
+        let (control, far) = Line::pair().at(Step::OpenControl)?;
+        let keeper = Coming::begin(far, place)?;
+        let left_processor = keeper.left_processor();
+        Ok(Self { control, keeper: Spawned::Coming(keeper), left_processor })
+    }
+
+    /// Asks it for a program.
+    pub(crate) fn ask(
+        &self,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+    ) -> Result<(), StartError> {
+        let request = Request { left_processor: self.left_processor, ..*request };
+        self.control.send(&request, rights).at(Step::SendRequest)
+    }
+
+    /// Our line to it.
+    pub(crate) fn line(&self) -> &Line {
+        &self.control
+    }
+
+    /// The line and the process, waited for. It is heard only now: until then this process has the
+    /// other end of the line too.
+    pub(crate) fn there(self) -> Result<(Line, Keeper), StartError> {
+        let Self { control, keeper, .. } = self;
+        Ok((control, keeper.there()?))
+    }
+
+    /// Lets go of one that is another process's.
     pub(crate) fn leave_to_its_owner(self) {
         drop(self.control);
         std::mem::forget(self.keeper);
@@ -77,8 +89,7 @@ impl Booting {
 
     /// Starts a keeper for a box.
     pub(crate) fn begin() -> Result<Self, StartError> {
-        let (control, keeper) = Self::unasked()?;
-        let booting = Self { control, keeper: Spawned::There(keeper) };
+        let booting = Self::unasked()?;
         booting.tell(&Request::empty(), None)?;
         Ok(booting)
     }
@@ -100,8 +111,7 @@ impl Booting {
         let supervisor = supervisor()?;
         let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
         let descriptors = if given.len() == 1 { 1 } else { 2 };
-        let request = Request { form: form::BOXED, descriptors, ..*request };
-        self.control.send(&request, &given).at(Step::SendRequest)
+        self.ask(&Request { form: form::BOXED, descriptors, ..*request }, &given)
     }
 
     /// Lets it make a box.
@@ -112,9 +122,9 @@ impl Booting {
     ) -> Result<Remains, StartError> {
         let packed = sheet.fit(fittings).at(Step::PrepareBox)?;
         self.control.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
-        let Self { control, keeper } = self;
-        let keeper = Some(keeper.there()?);
-        Ok(Remains { control: Some(control), keeper, ..Remains::default() })
+        let (control, keeper) = self.there()?;
+        let (control, keeper) = (Some(control), Some(keeper));
+        Ok(Remains { control, keeper, ..Remains::default() })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod boxed;
 pub(crate) mod mechanism;
+pub(crate) mod raw;
 pub(crate) mod step;
 pub(crate) mod wire;
 
@@ -31,6 +32,8 @@ mod job;
 #[cfg(any(test, clippy))]
 mod locks;
 #[cfg(any(test, clippy))]
+mod processors;
+#[cfg(any(test, clippy))]
 mod proclist;
 #[cfg(any(test, clippy))]
 mod program;
@@ -56,11 +59,9 @@ mod watch;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 use std::{env, thread};
@@ -68,9 +69,10 @@ use std::{env, thread};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use self::step::Step;
+use crate::spawning::{self, Spawning, Where};
 use crate::start::{At, StartError};
 
 static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
@@ -78,42 +80,61 @@ static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
 /// A keeper's process. Dropping it waits for its end, and makes sure of it.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    process: Child,
+    pid: Pid,
     pidfd: OwnedFd,
 }
 
-/// Starts a keeper that listens on this end of the control socket.
-///
-/// `Command` uses `posix_spawn` here (no `pre_exec`, no ids, no directory), so that the cost does
-/// not grow with the host's memory.
-pub(crate) fn spawn(control: BorrowedFd<'_>) -> Result<Keeper, StartError> {
-    let process = match image().and_then(|image| execute(image, control)) {
-        // A kernel with vm.memfd_noexec=2, or a security module, refuses memory files.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            file_image().and_then(|image| execute(image, control))
-        }
-        other => other,
-    };
-    let mut process = process.at(Step::SpawnKeeper)?;
-    let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-    match pid.ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-        Ok(pidfd) => Ok(Keeper { process, pidfd }),
-        Err(errno) => {
-            // It runs no program: that comes with the next message, or not at all. This spares the host
-            // a zombie; a first process that it has made already dies with it.
-            process.kill().and_then(|()| process.wait()).at(Step::SpawnKeeper)?;
-            Err(StartError { step: Step::SpawnKeeper, errno })
-        }
+/// A keeper that is being started. Dropping it waits for it, and for its end.
+#[derive(Debug)]
+pub(crate) struct Coming(Option<(Spawning, OwnedFd)>);
+
+impl Coming {
+    /// Starts a keeper that listens on this end of the control socket.
+    pub(crate) fn begin(control: OwnedFd, place: Where) -> Result<Self, StartError> {
+        let image = match image() {
+            Err(error) if is_refused(&error) => file_image(),
+            other => other,
+        };
+        let begin = |image: &OwnedFd| Spawning::begin(image.as_fd(), control.as_fd(), place);
+        let spawning = image.and_then(begin).at(Step::SpawnKeeper)?;
+        Ok(Self(Some((spawning, control))))
+    }
+
+    /// The processor that it was told to leave, as it is told itself.
+    pub(crate) fn left_processor(&self) -> u64 {
+        let left = self.0.as_ref().and_then(|(spawning, _)| spawning.left_processor());
+        left.and_then(|number| u64::try_from(number).ok())
+            .map_or(0, |number| number.saturating_add(1))
+    }
+
+    /// The keeper, waited for.
+    pub(crate) fn there(mut self) -> Result<Keeper, StartError> {
+        self.finish().at(Step::SpawnKeeper)
+    }
+
+    fn finish(&mut self) -> io::Result<Keeper> {
+        let (spawning, control) = self.0.take().ok_or(Errno::SRCH)?;
+        let spawned = match spawning.executed() {
+            // It has heard nothing of what it was told: that is still in the socket.
+            Err(error) if is_refused(&error) => {
+                Spawning::begin(file_image()?.as_fd(), control.as_fd(), Where::Anywhere)?.executed()
+            }
+            other => other,
+        };
+        spawned.map(|(pid, pidfd)| Keeper { pid, pidfd })
     }
 }
 
-fn execute(image: &OwnedFd, control: BorrowedFd<'_>) -> io::Result<Child> {
-    let path = format!("/proc/self/fd/{}", image.as_raw_fd());
-    #[expect(clippy::disallowed_methods, reason = "this is the one launch site")]
-    let mut command = Command::new(path);
-    command.arg0("stockade-keeper").env_clear();
-    command.stdin(control.try_clone_to_owned()?).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn()
+impl Drop for Coming {
+    fn drop(&mut self) {
+        drop(self.finish());
+    }
+}
+
+/// Whether memory files cannot be made or executed, as with `vm.memfd_noexec=2` or by a security
+/// module.
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// The keeper as a sealed memory file, made once.
@@ -181,15 +202,15 @@ fn unnamed_file(folder: &Path) -> io::Result<File> {
 /// Another thread that forks at the wrong moment holds the writer for a while (ETXTBSY).
 fn proven(file: &File) -> io::Result<()> {
     const ATTEMPTS: u32 = 20;
-    let image = file.as_fd().try_clone_to_owned()?;
     for _ in 0..ATTEMPTS {
         // Without a control socket the keeper ends at once.
         let nothing = File::open("/dev/null")?;
-        match execute(&image, nothing.as_fd()).and_then(|mut child| child.wait()) {
+        let spawning = Spawning::begin(file.as_fd(), nothing.as_fd(), Where::Anywhere)?;
+        match spawning.executed() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
                 thread::sleep(Duration::from_millis(2));
             }
-            other => return other.map(drop),
+            other => return other.map(|(_, pidfd)| spawning::reap(&pidfd)),
         }
     }
     Err(Errno::TXTBSY.into())
@@ -224,7 +245,7 @@ impl Keeper {
 
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
-        self.process.id()
+        self.pid.as_raw_pid().unsigned_abs()
     }
 }
 
@@ -235,8 +256,7 @@ impl Drop for Keeper {
             // Stopped or stuck. The program dies with it by its parent-death signal.
             let _gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
-        // Fails if the host ignores SIGCHLD, and then there is nothing to reap.
-        let _reaped = self.process.wait();
+        spawning::reap(&self.pidfd);
     }
 }
 

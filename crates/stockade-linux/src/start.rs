@@ -160,7 +160,7 @@ fn launch(
     packed.request.descriptors = u32::try_from(slot::SCOPE.saturating_add(with_scope)).unwrap_or(0);
     packed.request.form = if sheet.is_some() { form::LOCKED } else { form::PLAIN };
     let supervisor = supervisor()?;
-    let (line, keeper) = Booting::unasked()?;
+    let booting = Booting::unasked()?;
     let mut descriptors = vec![packed.strings.as_fd(); slot::SCOPE];
     for (slot, fd) in [
         (slot::STRINGS, packed.strings.as_fd()),
@@ -174,7 +174,7 @@ fn launch(
         descriptors.splice(slot..=slot, [fd]);
     }
     descriptors.extend(spec.signal_scope.iter().map(AsFd::as_fd));
-    line.send(&packed.request, &descriptors).at(Step::SendRequest)?;
+    booting.ask(&packed.request, &descriptors)?;
     let waits = jail.as_ref().is_some_and(|jail| jail.attest == Attest::BeforeExecution);
     let (gate, far) = Line::pair().at(Step::OpenControl)?;
     if let Some(sheet) = &sheet {
@@ -185,13 +185,14 @@ fn launch(
             supervisor: None,
         };
         let packed = sheet.fit(&fittings).at(Step::PrepareBox)?;
-        line.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
+        booting.line().send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
     }
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
     let locked = jail.as_ref().filter(|jail| jail.form != Form::Unlocked);
     let expected = locked.map(|jail| Expected::of(jail).with_cgroup(limits.so_far()));
     drop((theirs, spec, far, sheet));
+    let (line, keeper) = booting.there()?;
     let process = hear_forked(&line)?;
     let attested = match &expected {
         Some(expected) if waits => attest(&gate, expected, process.0, judge)?,

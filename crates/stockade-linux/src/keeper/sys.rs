@@ -26,17 +26,15 @@ mod signals;
 pub(crate) mod spaces;
 mod time;
 
-use core::arch::asm;
-
 pub(crate) use self::files::{
     AT_FDCWD, CLOSE_RANGE_CLOEXEC, Stat, close, close_from, dup3, fchdir, getdents, map, move_to,
     open, open_as, open_for_writing, pipe, pread, read, stat, umask, unmap, write,
 };
 pub(crate) use self::messages::{receive, send, send_with, socket_pair};
 pub(crate) use self::processes::{
-    Forked, children_usage, execute_fd, execute_path, fork, getpgid, getpid, getppid,
-    is_scheduled_normally, kill, lower_limit, may_signal, nice, pidfd_open, pr, prctl, reap,
-    reap_next, schedule_first, set_name, set_nice, setsid,
+    Forked, PROCESSOR_WORDS, children_usage, execute_fd, execute_path, fork, getpgid, getpid,
+    getppid, is_scheduled_normally, kill, lower_limit, may_signal, nice, pidfd_open, pr, prctl,
+    processors, reap, reap_next, schedule_first, set_name, set_nice, setsid, use_processors,
 };
 pub(crate) use self::sharing::Sharer;
 pub(crate) use self::signals::{
@@ -44,9 +42,7 @@ pub(crate) use self::signals::{
     ignore_children, sig, unblock_signals,
 };
 pub(crate) use self::time::{Poll, now_ns, poll, step_aside, used_by_ns, used_ns};
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("the keeper knows the system calls of x86_64 and aarch64 only");
+use super::raw::system_call;
 
 /// A descriptor's number.
 pub(crate) type Fd = i32;
@@ -111,56 +107,10 @@ pub(crate) type Result<T> = core::result::Result<T, Errno>;
 ///
 /// # Safety
 ///
-/// What the call does to this process's memory is allowed: every pointer among the arguments is
-/// valid for what the kernel reads or writes through it.
-#[cfg(target_arch = "x86_64")]
+/// As [`system_call`]'s: every pointer among the arguments is valid for what the kernel does with it.
 unsafe fn call(number: usize, args: [usize; 6]) -> Result<usize> {
-    let result: isize;
-    // SAFETY: the instruction clobbers rax, rcx and r11 only, all declared; the caller answers
-    // for the memory.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number as isize => result,
-            in("rdi") args[0],
-            in("rsi") args[1],
-            in("rdx") args[2],
-            in("r10") args[3],
-            in("r8") args[4],
-            in("r9") args[5],
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack),
-        );
-    }
-    checked(result)
-}
-
-/// Makes a system call.
-///
-/// # Safety
-///
-/// What the call does to this process's memory is allowed: every pointer among the arguments is
-/// valid for what the kernel reads or writes through it.
-#[cfg(target_arch = "aarch64")]
-unsafe fn call(number: usize, args: [usize; 6]) -> Result<usize> {
-    let result: isize;
-    // SAFETY: the instruction changes x0 only, which is declared; the caller answers for the
-    // memory.
-    unsafe {
-        asm!(
-            "svc 0",
-            in("x8") number,
-            inlateout("x0") args[0] as isize => result,
-            in("x1") args[1],
-            in("x2") args[2],
-            in("x3") args[3],
-            in("x4") args[4],
-            in("x5") args[5],
-            options(nostack),
-        );
-    }
-    checked(result)
+    // SAFETY: the caller answers for the memory.
+    checked(unsafe { system_call(number, args) })
 }
 
 pub(crate) fn checked(result: isize) -> Result<usize> {

@@ -7,7 +7,7 @@ use super::early::Early;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
 use super::watch::{At, CONTROL, Failed, tell};
-use super::{first, ids, sources};
+use super::{first, ids, processors, sources};
 
 /// Makes the box for the plan that comes next, and holds it until it or the host is gone. Its first
 /// process may be there before the plan.
@@ -26,6 +26,7 @@ pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Faile
             // It may wait for this processor.
             sys::step_aside();
             cell.forget();
+            processors::use_all();
             hold(first, supervisor, children)
         }
         // Who hears of the box hears of this.

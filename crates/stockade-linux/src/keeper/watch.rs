@@ -8,7 +8,7 @@ use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
 use super::wire::{Failure, KILL, Plain, Report, cause, form, kind, slot};
-use super::{child, sabotage, ward};
+use super::{child, processors, sabotage, ward};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -42,8 +42,13 @@ pub(crate) fn keep() -> ! {
     let kept =
         become_keeper().and_then(|()| Asked::receive(CONTROL)).and_then(|asked| match asked {
             Asked::Nothing => Ok(None),
-            Asked::Program(job) => keep_program(&job),
+            Asked::Program(job) => {
+                processors::note_left(job.request.left_processor);
+                processors::use_all();
+                keep_program(&job)
+            }
             Asked::Box { request, supervisor, unified } => {
+                processors::note_left(request.left_processor);
                 let early = Early::begin(&request, unified);
                 if let Some(unified) = unified {
                     sys::close(unified);

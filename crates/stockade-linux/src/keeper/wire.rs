@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -101,6 +101,8 @@ pub(crate) struct Request {
     pub(crate) inner_uid: u32,
     /// The group that it shows.
     pub(crate) inner_gid: u32,
+    /// The processor that the keeper was told to leave, plus one; zero if there is none.
+    pub(crate) left_processor: u64,
     /// Resource limits.
     pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
 }
@@ -125,6 +127,7 @@ impl Request {
             outer_gid: 0,
             inner_uid: 0,
             inner_gid: 0,
+            left_processor: 0,
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
     }
@@ -213,7 +216,7 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: ten u32, six u64 and an array of u64 triples: the assertion below shows no padding.
+// SAFETY: ten u32, seven u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
@@ -224,6 +227,6 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 88 + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 96 + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

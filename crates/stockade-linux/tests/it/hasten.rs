@@ -1,5 +1,6 @@
 //! A keeper that is there before it is asked for keeps what any other does, and does not stay.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,13 +24,29 @@ fn the_first_program_is_kept_by_it() {
     let told = told("hastens");
     assert_eq!((said(&told, "out"), said(&told, "is_same")), ("ran", "true"));
     assert_eq!((said(&told, "next"), said(&told, "left")), ("ran again", "0"));
+    assert_eq!(said(&told, "processors"), allowed(&fs::read_to_string(STATUS).unwrap()));
+}
+
+const STATUS: &str = "/proc/self/status";
+const SHOW_AND_RUN: &str = "cat /proc/self/status; echo ran";
+
+/// The processors that a process may use, by its status.
+fn allowed(status: &str) -> &str {
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:")).unwrap().trim()
+}
+
+/// What a program says that shows its status first.
+fn last_line(output: &str) -> &str {
+    output.lines().last().unwrap()
 }
 
 pub(crate) fn hasten_and_start() {
     let (_hold, keeper) = hastened();
-    let mut run = start(shell("echo ran")).unwrap();
+    let mut run = start(shell(SHOW_AND_RUN)).unwrap();
     say("is_same", children_of(std::process::id()) == [keeper]);
-    say("out", finish(&mut run).1.trim());
+    let output = finish(&mut run).1;
+    say("processors", allowed(&output));
+    say("out", last_line(&output));
     drop(run);
     say("next", finish(&mut start(shell("echo ran again")).unwrap()).1.trim());
     say("left", children_of(std::process::id()).len());
@@ -41,6 +58,8 @@ fn the_first_box_is_made_by_it_and_has_all_that_any_other_has() {
         let told = told(role);
         assert_eq!((said(&told, "missing"), said(&told, "is_same")), ("[]", "true"), "{role}");
         assert_eq!((said(&told, "out"), said(&told, "left")), ("ran", "0"), "{role}");
+        // It was made beside the host, and runs wherever the host may.
+        assert_eq!(said(&told, "processors"), allowed(&fs::read_to_string(STATUS).unwrap()));
     }
 }
 
@@ -54,7 +73,9 @@ pub(crate) fn hasten_and_ask(is_expected: bool) {
     let ready = yard.ready(jail, LIMITS).unwrap();
     say("missing", format!("{:?}", ready.attested().unwrap().missing));
     say("is_same", children_of(std::process::id()) == [keeper]);
-    say("out", early::run(ready, "echo ran").trim());
+    let output = early::run(ready, SHOW_AND_RUN);
+    say("processors", allowed(&output));
+    say("out", last_line(&output));
     drop(yard);
     say("left", children_of(std::process::id()).len());
 }

@@ -78,6 +78,23 @@ pub(crate) fn schedule_first() -> Result<()> {
         .map(drop)
 }
 
+/// How many words a set of processors has: enough for 1024 of them.
+pub(crate) const PROCESSOR_WORDS: usize = 16;
+
+/// The processors that this process may run on. Fails where there are more than the set can have.
+pub(crate) fn processors(set: &mut [u64; PROCESSOR_WORDS]) -> Result<()> {
+    let at = set.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel writes as many bytes as the set has, at most.
+    unsafe { call(nr::SCHED_GETAFFINITY, [0, size_of_val(set), at, 0, 0, 0]) }.map(drop)
+}
+
+/// Runs on these processors only.
+pub(crate) fn use_processors(set: &[u64; PROCESSOR_WORDS]) -> Result<()> {
+    let at = set.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads as many bytes as the set has.
+    unsafe { call(nr::SCHED_SETAFFINITY, [0, size_of_val(set), at, 0, 0, 0]) }.map(drop)
+}
+
 /// Which side of a fork one is on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Forked {

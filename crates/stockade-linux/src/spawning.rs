@@ -1,0 +1,274 @@
+//! A keeper that is spawned while this process goes on.
+//!
+//! It begins as a process that shares this one's memory, as `posix_spawn(3)` has it, so that the cost
+//! does not grow with the host; but nobody waits until it has executed the keeper's program. Until
+//! then it makes system calls and touches nothing but its own stack.
+
+#![expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "registers are words: what goes into a system call is converted here"
+)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::thread::{CpuSet, futex, sched_getaffinity, sched_getcpu};
+
+use crate::keeper::raw::system_call;
+
+/// The process. Dropping it waits until it has left this memory.
+#[derive(Debug)]
+pub(crate) struct Spawning {
+    pid: Pid,
+    pidfd: OwnedFd,
+    room: Room,
+    left: Option<usize>,
+}
+
+/// Where it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// Wherever the kernel puts it.
+    Anywhere,
+    /// On another processor than this thread, if there is one: some schedulers put what is new or is
+    /// woken beside who does it, though another is idle. It has to be told when it may come back.
+    Elsewhere,
+}
+
+/// The processor of this thread, and those that are left without it.
+fn other_processors() -> Option<(usize, CpuSet)> {
+    let (here, mut others) = (sched_getcpu(), sched_getaffinity(None).ok()?);
+    others.unset(here);
+    (others.count() > 0).then_some((here, others))
+}
+
+impl Spawning {
+    /// Begins to execute an image, whose standard input is this end of the control socket.
+    pub(crate) fn begin(
+        image: BorrowedFd<'_>,
+        control: BorrowedFd<'_>,
+        place: Where,
+    ) -> io::Result<Self> {
+        // Its streams take the places of the host's.
+        let control = fcntl_dupfd_cloexec(control, FIRST_AFTER_STDERR)?;
+        let (left, others) = match place {
+            Where::Anywhere => None,
+            Where::Elsewhere => other_processors(),
+        }
+        .unzip();
+        let room = Room::new(image.as_raw_fd(), control.as_raw_fd(), others)?;
+        let mut pidfd: c_int = -1;
+        let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+        // A handler of the host must not run in a process that is not the host.
+        let signals = Blocked::all();
+        // SAFETY: the stack and the errand are in a mapping of their own, which stays until the process
+        // has left; the entry makes system calls only. The kernel writes one descriptor, and clears the
+        // word when the process leaves.
+        let pid = unsafe {
+            libc::clone(
+                be_keeper,
+                room.errand_at().cast(),
+                flags,
+                room.errand_at().cast(),
+                ptr::from_mut(&mut pidfd),
+                ptr::null_mut::<c_void>(),
+                room.errand().is_there.as_ptr(),
+            )
+        };
+        let error = io::Error::last_os_error();
+        drop(signals);
+        let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+            room.errand().is_there.store(0, Ordering::Relaxed);
+            return Err(error);
+        };
+        // SAFETY: the kernel has just made it for us.
+        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+        Ok(Self { pid, pidfd, room, left })
+    }
+
+    /// The processor that it was told to leave.
+    pub(crate) fn left_processor(&self) -> Option<usize> {
+        self.left
+    }
+
+    /// Waits until the image is executed: its process, and a handle on it.
+    pub(crate) fn executed(self) -> io::Result<(Pid, OwnedFd)> {
+        self.room.await_leaving();
+        match self.room.errand().errno.load(Ordering::Relaxed) {
+            0 => Ok((self.pid, self.pidfd)),
+            errno => {
+                reap(&self.pidfd);
+                Err(io::Error::from_raw_os_error(errno))
+            }
+        }
+    }
+}
+
+/// Waits for the end of a child. Fails if the host ignores SIGCHLD, and then there is nothing to reap.
+pub(crate) fn reap(pidfd: &OwnedFd) {
+    let id = WaitId::PidFd(pidfd.as_fd());
+    while let Err(Errno::INTR) = waitid(id.clone(), WaitIdOptions::EXITED) {}
+}
+
+const FIRST_AFTER_STDERR: RawFd = 3;
+
+/// The memory of the process until it executes: a stack, and what it has to do. Dropping it waits until
+/// it has left.
+#[derive(Debug)]
+struct Room(*mut c_void);
+
+// SAFETY: it is a mapping that nobody else knows but the process, which uses the atomic parts alone.
+unsafe impl Send for Room {}
+// SAFETY: as above.
+unsafe impl Sync for Room {}
+
+/// What the process has to do, and how it went.
+#[repr(C, align(64))]
+struct Errand {
+    /// Zero once the process has executed the image or has ended.
+    is_there: AtomicU32,
+    /// Why the image could not be executed.
+    errno: AtomicI32,
+    image: RawFd,
+    control: RawFd,
+    /// Where to run.
+    processors: Option<CpuSet>,
+}
+
+impl Room {
+    const BYTES: usize = 64 << 10;
+    const STACK_BYTES: usize = Self::BYTES - size_of::<Errand>();
+
+    fn new(image: RawFd, control: RawFd, processors: Option<CpuSet>) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping where the kernel likes has no effect on others.
+        let start =
+            unsafe { mmap_anonymous(ptr::null_mut(), Self::BYTES, access, MapFlags::PRIVATE) }?;
+        let room = Self(start);
+        let errand = Errand {
+            is_there: AtomicU32::new(1),
+            errno: AtomicI32::new(0),
+            image,
+            control,
+            processors,
+        };
+        // SAFETY: it lies at the end of the mapping, aligned as it must be, and is known to nobody yet.
+        unsafe { room.errand_at().write(errand) };
+        Ok(room)
+    }
+
+    /// The errand, beneath which the stack begins.
+    fn errand_at(&self) -> *mut Errand {
+        self.0.wrapping_byte_add(Self::STACK_BYTES).cast()
+    }
+
+    fn errand(&self) -> &Errand {
+        // SAFETY: it was written by `new`, and stays as long as the mapping; from then on only its
+        // atomic parts change.
+        unsafe { &*self.errand_at() }
+    }
+
+    fn await_leaving(&self) {
+        let there = &self.errand().is_there;
+        while there.load(Ordering::Acquire) != 0 {
+            // Woken by the kernel, which clears the word first, or for nothing. Not private: the kernel
+            // does not say so either.
+            let _looked_again = futex::wait(there, futex::Flags::empty(), 1, None);
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.await_leaving();
+        // SAFETY: nobody uses it any more.
+        let _ours = unsafe { munmap(self.0, Self::BYTES) };
+    }
+}
+
+/// All signals of this thread, blocked. Dropping it gives them back.
+struct Blocked(u64);
+
+impl Blocked {
+    fn all() -> Self {
+        let mut before = 0;
+        // Not by libc, which leaves out the signals that it uses itself.
+        Self::set(u64::MAX, &mut before);
+        Self(before)
+    }
+
+    fn set(mask: u64, before: &mut u64) {
+        let (new, old) = (ptr::from_ref(&mask), ptr::from_mut(before));
+        // SAFETY: the kernel reads and writes one set of 64 signals each.
+        unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, new, old, 8) };
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        Self::set(self.0, &mut 0);
+    }
+}
+
+/// The process until it executes. Returns, and so ends, only if that fails.
+extern "C" fn be_keeper(errand: *mut c_void) -> c_int {
+    const FAILED: c_int = 127;
+    // SAFETY: `begin` gives an errand, which stays until this process has left.
+    let errand = unsafe { &*errand.cast::<Errand>() };
+    if let Err(errno) = execute_in_child(errand) {
+        errand.errno.store(errno, Ordering::Relaxed);
+    }
+    FAILED
+}
+
+/// Makes its streams what a keeper's are, and executes the image.
+fn execute_in_child(errand: &Errand) -> Result<(), i32> {
+    const NULL: &CStr = c"/dev/null";
+    if let Some(processors) = &errand.processors {
+        let (bytes, at) = (size_of_val(processors), ptr::from_ref(processors).expose_provenance());
+        // It is a wish.
+        let _elsewhere = in_child(libc::SYS_sched_setaffinity, [0, bytes, at, 0, 0, 0]);
+    }
+    let control = word(errand.control);
+    in_child(libc::SYS_dup3, [control, 0, 0, 0, 0, 0])?;
+    let here = word(libc::AT_FDCWD);
+    let flags = word(libc::O_WRONLY | libc::O_CLOEXEC);
+    let null =
+        in_child(libc::SYS_openat, [here, NULL.as_ptr().expose_provenance(), flags, 0, 0, 0])?;
+    // Above the streams, of which it may be one itself if the host has closed some.
+    let above = [null, word(libc::F_DUPFD_CLOEXEC), word(FIRST_AFTER_STDERR), 0, 0, 0];
+    let null = in_child(libc::SYS_fcntl, above)?;
+    in_child(libc::SYS_dup3, [null, 1, 0, 0, 0, 0])?;
+    in_child(libc::SYS_dup3, [null, 2, 0, 0, 0, 0])?;
+    let argv = [c"stockade-keeper".as_ptr(), ptr::null()];
+    let envp = [ptr::null::<u8>()];
+    let (path, flags) = (c"".as_ptr().expose_provenance(), word(libc::AT_EMPTY_PATH));
+    let tables = [argv.as_ptr().expose_provenance(), envp.as_ptr().expose_provenance()];
+    let image = word(errand.image);
+    in_child(libc::SYS_execveat, [image, path, tables[0], tables[1], flags, 0]).map(drop)
+}
+
+fn word(number: c_int) -> usize {
+    number as usize
+}
+
+/// One system call, without libc: that has the number of an error in the memory of the host's thread.
+fn in_child(number: libc::c_long, args: [usize; 6]) -> Result<usize, i32> {
+    // SAFETY: every pointer that is given to this points to what lives in the caller, with a NUL or a
+    // null at its end or with its length beside it.
+    let result = unsafe { system_call(number as usize, args) };
+    // The last 4095 values are negated error numbers: MAX_ERRNO in linux/err.h.
+    if (-4095..0).contains(&result) {
+        Err(result.wrapping_neg() as i32)
+    } else {
+        Ok(result as usize)
+    }
+}
