@@ -126,11 +126,11 @@ impl Cgroup {
         for (place, controllers) in places(&there, &wanted, stroke) {
             match Folder::make(&place, &controllers) {
                 Ok(folder) => cgroup.folders.push(folder),
-                Err(errno) => refused.push((place, errno)),
+                Err(errno) => refused.extend(controllers.into_iter().map(|one| (one, errno))),
             }
         }
         for controller in wanted {
-            match cgroup.limit(controller, limits, &there, &refused) {
+            match cgroup.limit(controller, limits, &refused) {
                 Ok(version) => {
                     cgroup.version = cgroup.version.or(Some(version));
                     cgroup.kept.push(controller);
@@ -177,13 +177,11 @@ impl Cgroup {
         &mut self,
         controller: Controller,
         limits: CgroupLimits,
-        there: &Hierarchies,
-        refused: &[(Place, Errno)],
+        refused: &[(Controller, Errno)],
     ) -> Result<CgroupVersion, Errno> {
-        let place = there.place_of(controller.name()).ok_or(Errno::NODEV)?;
-        let folder = self.folders.iter_mut().find(|folder| folder.is_in(&place));
-        let why =
-            refused.iter().find(|(one, _)| *one == place).map_or(Errno::NODEV, |(_, why)| *why);
+        let folder = self.folders.iter_mut().find(|folder| folder.controls(controller));
+        let why = refused.iter().find(|(one, _)| *one == controller);
+        let why = why.map_or(Errno::NODEV, |(_, why)| *why);
         let folder = folder.ok_or(why)?;
         folder.limit(controller, limits).map(|()| folder.version)
     }

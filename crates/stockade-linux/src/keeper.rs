@@ -72,7 +72,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use self::step::Step;
-use crate::spawning::{self, Spawning, Where};
+use crate::spawning::{self, Image, Spawning, Where};
 use crate::start::{At, StartError};
 
 static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
@@ -91,11 +91,19 @@ pub(crate) struct Coming(Option<(Spawning, OwnedFd)>);
 impl Coming {
     /// Starts a keeper that listens on this end of the control socket.
     pub(crate) fn begin(control: OwnedFd, place: Where) -> Result<Self, StartError> {
-        let image = match image() {
-            Err(error) if is_refused(&error) => file_image(),
+        let image = match (IMAGE.get(), place) {
+            (Some(image), _) => Ok(Image::There(image.as_fd())),
+            // This process has other things to do than to write it.
+            (None, Where::Elsewhere) => Ok(Image::Bytes(PROGRAM)),
+            (None, Where::Anywhere) => image().map(|image| Image::There(image.as_fd())),
+        };
+        let image = match image {
+            Err(error) if is_refused(&error) => {
+                file_image().map(|image| Image::There(image.as_fd()))
+            }
             other => other,
         };
-        let begin = |image: &OwnedFd| Spawning::begin(image.as_fd(), control.as_fd(), place);
+        let begin = |image| Spawning::begin(image, control.as_fd(), place);
         let spawning = image.and_then(begin).at(Step::SpawnKeeper)?;
         Ok(Self(Some((spawning, control))))
     }
@@ -117,7 +125,8 @@ impl Coming {
         let spawned = match spawning.executed() {
             // It has heard nothing of what it was told: that is still in the socket.
             Err(error) if is_refused(&error) => {
-                Spawning::begin(file_image()?.as_fd(), control.as_fd(), Where::Anywhere)?.executed()
+                let image = Image::There(file_image()?.as_fd());
+                Spawning::begin(image, control.as_fd(), Where::Anywhere)?.executed()
             }
             other => other,
         };
@@ -137,9 +146,10 @@ fn is_refused(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
+static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
+
 /// The keeper as a sealed memory file, made once.
 fn image() -> io::Result<&'static OwnedFd> {
-    static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
     once(&IMAGE, || {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = match memfd_create("stockade-keeper", flags | MemfdFlags::EXEC) {
@@ -205,7 +215,8 @@ fn proven(file: &File) -> io::Result<()> {
     for _ in 0..ATTEMPTS {
         // Without a control socket the keeper ends at once.
         let nothing = File::open("/dev/null")?;
-        let spawning = Spawning::begin(file.as_fd(), nothing.as_fd(), Where::Anywhere)?;
+        let image = Image::There(file.as_fd());
+        let spawning = Spawning::begin(image, nothing.as_fd(), Where::Anywhere)?;
         match spawning.executed() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
                 thread::sleep(Duration::from_millis(2));

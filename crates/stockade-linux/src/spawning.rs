@@ -33,6 +33,15 @@ pub(crate) struct Spawning {
     left: Option<usize>,
 }
 
+/// What it executes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Image<'a> {
+    /// This file.
+    There(BorrowedFd<'a>),
+    /// A memory file of its own with this in it.
+    Bytes(&'static [u8]),
+}
+
 /// Where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Where {
@@ -53,7 +62,7 @@ fn other_processors() -> Option<(usize, CpuSet)> {
 impl Spawning {
     /// Begins to execute an image, whose standard input is this end of the control socket.
     pub(crate) fn begin(
-        image: BorrowedFd<'_>,
+        image: Image<'_>,
         control: BorrowedFd<'_>,
         place: Where,
     ) -> io::Result<Self> {
@@ -64,7 +73,11 @@ impl Spawning {
             Where::Elsewhere => other_processors(),
         }
         .unzip();
-        let room = Room::new(image.as_raw_fd(), control.as_raw_fd(), others)?;
+        let image = match image {
+            Image::There(image) => Ok(image.as_raw_fd()),
+            Image::Bytes(bytes) => Err(bytes),
+        };
+        let room = Room::new(image, control.as_raw_fd(), others)?;
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
         // A handler of the host must not run in a process that is not the host.
@@ -137,7 +150,7 @@ struct Errand {
     is_there: AtomicU32,
     /// Why the image could not be executed.
     errno: AtomicI32,
-    image: RawFd,
+    image: Result<RawFd, &'static [u8]>,
     control: RawFd,
     /// Where to run.
     processors: Option<CpuSet>,
@@ -147,7 +160,11 @@ impl Room {
     const BYTES: usize = 64 << 10;
     const STACK_BYTES: usize = Self::BYTES - size_of::<Errand>();
 
-    fn new(image: RawFd, control: RawFd, processors: Option<CpuSet>) -> io::Result<Self> {
+    fn new(
+        image: Result<RawFd, &'static [u8]>,
+        control: RawFd,
+        processors: Option<CpuSet>,
+    ) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping where the kernel likes has no effect on others.
         let start =
@@ -248,13 +265,36 @@ fn execute_in_child(errand: &Errand) -> Result<(), i32> {
     let null = in_child(libc::SYS_fcntl, above)?;
     in_child(libc::SYS_dup3, [null, 1, 0, 0, 0, 0])?;
     in_child(libc::SYS_dup3, [null, 2, 0, 0, 0, 0])?;
-    let argv = [c"stockade-keeper".as_ptr(), ptr::null()];
+    let argv = [KEEPER.as_ptr(), ptr::null()];
     let envp = [ptr::null::<u8>()];
     let (path, flags) = (c"".as_ptr().expose_provenance(), word(libc::AT_EMPTY_PATH));
     let tables = [argv.as_ptr().expose_provenance(), envp.as_ptr().expose_provenance()];
-    let image = word(errand.image);
+    let image = errand.image.map_or_else(memory_file_in_child, |image| Ok(word(image)))?;
     in_child(libc::SYS_execveat, [image, path, tables[0], tables[1], flags, 0]).map(drop)
 }
+
+/// Makes a sealed memory file, as that which the host makes for later ones.
+fn memory_file_in_child(mut bytes: &[u8]) -> Result<usize, i32> {
+    let name = KEEPER.as_ptr().expose_provenance();
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    let make =
+        |flags: libc::c_uint| in_child(libc::SYS_memfd_create, [name, flags as usize, 0, 0, 0, 0]);
+    let file = match make(flags | libc::MFD_EXEC) {
+        // The flag is known since Linux 6.3.
+        Err(libc::EINVAL) => make(flags)?,
+        other => other?,
+    };
+    while !bytes.is_empty() {
+        let at = bytes.as_ptr().expose_provenance();
+        let written = in_child(libc::SYS_write, [file, at, bytes.len(), 0, 0, 0])?;
+        bytes = bytes.get(written..).unwrap_or_default();
+    }
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    in_child(libc::SYS_fcntl, [file, word(libc::F_ADD_SEALS), word(seals), 0, 0, 0])?;
+    Ok(file)
+}
+
+const KEEPER: &CStr = c"stockade-keeper";
 
 fn word(number: c_int) -> usize {
     number as usize

@@ -148,7 +148,9 @@ impl Stockade {
     /// Judges a call, asks if it must, and runs it if it may.
     pub fn run(&self, call: ToolCall) -> Report {
         let started = Instant::now();
+        // What others have to do in the background can wait until the program runs, or the call is over.
         let _under_way = self.reserve.yard().under_way();
+        let _busy = self.gate.journal().busy();
         launch::foresee(&self.reserve, || self.gate.examiner().foreseen(&call));
         let (verdict, said) = self.gate.judge_aloud(&call);
         let call = said.rewritten.as_ref().map_or(call, |rewritten| rewritten.call.clone());
@@ -159,6 +161,7 @@ impl Stockade {
                 Ok(permit)
             }
             Verdict::Ask(question) => {
+                self.gate.journal().keep_time();
                 let settled = self.gate.settle(*question);
                 questions = Questions::of(&settled);
                 settled.result.map_err(Body::Refused)
@@ -224,7 +227,10 @@ impl Stockade {
         let call = permit.call().to_string();
         let result = Plan::new(permit, launch::probe())
             .and_then(|plan| launch::start(plan, &self.reserve))
-            .and_then(launch::Running::wait);
+            .and_then(|running| {
+                self.gate.journal().keep_time();
+                running.wait()
+            });
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
             Err(failure) => Event::Failure(record::Failure {

@@ -218,25 +218,40 @@ struct Status {
 
 impl Status {
     fn parse(text: &str) -> Option<Self> {
-        let field = |name: &str| {
-            let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
-            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
-        };
-        let uids: Vec<u32> =
-            field("Uid")?.split_whitespace().filter_map(|uid| uid.parse().ok()).collect();
-        let set = |name| u64::from_str_radix(field(name).unwrap_or(""), 16).ok();
-        let held = ["CapInh", "CapPrm", "CapEff", "CapAmb"].into_iter();
+        const FIELDS: [&str; 9] = [
+            "Uid",
+            "CapInh",
+            "CapPrm",
+            "CapEff",
+            "CapBnd",
+            "CapAmb",
+            "NoNewPrivs",
+            "Seccomp",
+            "Seccomp_filters",
+        ];
+        let mut values = [None; FIELDS.len()];
+        // In one passage: there are more lines than are wanted.
+        for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
+            let place = FIELDS.iter().zip(&mut values).find(|(field, _)| **field == name);
+            if let Some((_, place)) = place {
+                place.get_or_insert(value.trim());
+            }
+        }
+        let [uid, inherited, permitted, effective, bounding, ambient, privileges, seccomp, filters] =
+            values;
+        let uids: Vec<u32> = uid?.split_whitespace().filter_map(|uid| uid.parse().ok()).collect();
+        let set = |set: Option<&str>| u64::from_str_radix(set.unwrap_or(""), 16).ok();
+        let held = [inherited, permitted, effective, ambient].into_iter();
         let held_capabilities = held.map(set).try_fold(0, |all, set| Some(all | set?))?;
-        let filtered = field("Seccomp")? == "2";
         // Older kernels do not count them.
-        let filters = field("Seccomp_filters").map_or(Some(1), |count| count.parse().ok())?;
+        let filters = filters.map_or(Some(1), |count| count.parse().ok())?;
         Some(Self {
             // All four must be one.
             uid: uids.first().copied().filter(|uid| uids == [*uid; 4])?,
-            capabilities: held_capabilities | set("CapBnd")?,
+            capabilities: held_capabilities | set(bounding)?,
             held_capabilities,
-            no_new_privileges: field("NoNewPrivs")? == "1",
-            filters: if filtered { filters } else { 0 },
+            no_new_privileges: privileges? == "1",
+            filters: if seccomp? == "2" { filters } else { 0 },
         })
     }
 }

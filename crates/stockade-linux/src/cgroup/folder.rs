@@ -21,7 +21,6 @@ pub(super) struct Folder {
     pub(super) version: Version,
     pub(super) handle: File,
     pub(super) entrance: File,
-    parents: Vec<PathBuf>,
     path: PathBuf,
     /// What it was made for.
     controllers: Vec<Controller>,
@@ -73,7 +72,6 @@ impl Folder {
                 }
             }
         }
-        stale::remove_once(parent);
         let path = parent.join(stale::name(NEXT.fetch_add(1, Ordering::Relaxed)));
         fs::create_dir(&path).map_err(|error| errno(&error))?;
         let open = || -> Result<(File, File), Errno> {
@@ -89,10 +87,9 @@ impl Folder {
         };
         match open() {
             Ok((handle, entrance)) => {
-                let (version, parents) = (place.version, place.parents.clone());
-                let controllers = controllers.to_vec();
+                let (version, controllers) = (place.version, controllers.to_vec());
                 let (lacks, tasks_max) = (None, None);
-                Ok(Self { version, handle, entrance, parents, path, controllers, lacks, tasks_max })
+                Ok(Self { version, handle, entrance, path, controllers, lacks, tasks_max })
             }
             Err(errno) => {
                 remove(&path);
@@ -104,11 +101,6 @@ impl Folder {
     /// Kills everything in it.
     pub(super) fn kill(&self) -> Result<(), Errno> {
         kill_all(&self.path)
-    }
-
-    /// Whether this folder is in that place.
-    pub(super) fn is_in(&self, place: &Place) -> bool {
-        self.version == place.version && self.parents == place.parents
     }
 
     /// Its last name.
@@ -198,7 +190,7 @@ impl Folder {
     }
 
     /// Whether this is where it limits something, and so where the kernel counts it.
-    fn controls(&self, controller: Controller) -> bool {
+    pub(super) fn controls(&self, controller: Controller) -> bool {
         self.controllers.contains(&controller)
     }
 
@@ -259,6 +251,9 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         remove(&self.path);
+        if let Some(parent) = self.path.parent() {
+            stale::remove_once(parent);
+        }
     }
 }
 

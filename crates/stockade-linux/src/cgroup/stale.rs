@@ -21,7 +21,8 @@ pub(super) fn name_of_host() -> String {
     format!("{OF_HOSTS}{}", Owner::this().text())
 }
 
-/// Removes the folders of supervisors that are gone; once for each parent in a process.
+/// Removes the folders of supervisors that are gone; once for each parent in a process, when it removes
+/// its own: a box does not wait for it.
 pub(super) fn remove_once(parent: &Path) {
     static DONE: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let mut done = DONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -118,7 +118,7 @@ pub(crate) fn hasten_what_is_killed() {
     let kill = |keeper: u32| {
         assert!(bare("kill").args(["-9", &keeper.to_string()]).status().unwrap().success());
         let stat = format!("/proc/{keeper}/stat");
-        let is_dead = || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "));
+        let is_dead = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "));
         assert!(within(Duration::from_secs(5), is_dead));
     };
     let (_hold, keeper) = hastened();
