@@ -9,7 +9,7 @@ mod look;
 use rustix::process::Pid;
 
 pub(crate) use self::expect::Expected;
-pub(crate) use self::look::{Namespaces, Surroundings};
+pub(crate) use self::look::{Namespaces, Spaces, Surroundings};
 use crate::keeper::mechanism::Mechanism;
 
 /// What was seen of a box, beside what was asked for.
@@ -55,13 +55,18 @@ pub(crate) fn look_at_host(expected: &Expected) -> Namespaces {
     Namespaces::of_host(expected)
 }
 
-/// Looks at what is around a program that is not yet ready.
-pub(crate) fn look_around(
+/// Looks at the namespaces of a program that is not yet ready.
+pub(crate) fn look_at_spaces(
     expected: &Expected,
     first: Pid,
     host: &Namespaces,
-) -> rustix::io::Result<Surroundings> {
-    look::around(expected, first, host)
+) -> rustix::io::Result<Spaces> {
+    look::spaces(expected, first, host)
+}
+
+/// Looks at what else is around it, once its mounts are there and no others.
+pub(crate) fn look_around(spaces: Spaces) -> rustix::io::Result<Surroundings> {
+    look::around(spaces)
 }
 
 /// What a box says of its own tests.

@@ -119,14 +119,17 @@ impl Ordered {
         let Outlook { expected, owner, attest } = outlook;
         // It is being made meanwhile.
         let host = attest::look_at_host(&expected);
-        let (pid, pidfd) = hear_first(&line, &mut remains)?;
+        let (pid, pidfd, house) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd.try_clone().at(Step::HearKeeper)?));
         let expected = expected.with_cgroup(remains.cgroup.as_ref());
-        // The surroundings are there; the program's process puts its locks on meanwhile.
-        let around = match attest {
-            Attest::BeforeExecution => pid.map(|pid| attest::look_around(&expected, pid, &host)),
+        // The namespaces are there, and then the mounts; the program's process puts its locks on
+        // meanwhile.
+        let spaces = match attest {
+            Attest::BeforeExecution => pid.map(|pid| attest::look_at_spaces(&expected, pid, &host)),
             Attest::No => None,
         };
+        hear_left(&line, house)?;
+        let around = spaces.map(|spaces| spaces.and_then(attest::look_around));
         let tested = match gate.hear_as(Failure::default(), Patience::Generous) {
             Ok(Heard::Message(said, _)) => {
                 let landlock = match said.step {
@@ -238,15 +241,27 @@ impl Ready {
     }
 }
 
+/// Whether a box still has the host's folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum House {
+    /// It has its own alone.
+    Own,
+    /// They are about to go.
+    Leaving,
+}
+
 /// Waits until there is a first process: its id, unless it is gone already, and its pidfd; or the step
 /// that failed.
 pub(crate) fn hear_first(
     line: &Line,
     remains: &mut Remains,
-) -> Result<(Option<Pid>, OwnedFd), StartError> {
+) -> Result<(Option<Pid>, OwnedFd, House), StartError> {
     match line.hear(Patience::Generous).at(Step::HearKeeper)? {
         Heard::Message(Report { kind: kind::FORKED, .. }, Some(pidfd)) => {
-            Ok((process_of(&pidfd).ok(), pidfd))
+            Ok((process_of(&pidfd).ok(), pidfd, House::Own))
+        }
+        Heard::Message(Report { kind: kind::LEAVING, .. }, Some(pidfd)) => {
+            Ok((process_of(&pidfd).ok(), pidfd, House::Leaving))
         }
         Heard::Message(report, _) => Err(failed(report.step, report.errno)),
         Heard::Nothing => Err(StartError { step: Step::HearKeeper, errno: Errno::TIMEDOUT }),
@@ -255,6 +270,19 @@ pub(crate) fn hear_first(
             Some(control) => hear_failure(&control, Step::HearFirst),
             None => StartError { step: Step::HearFirst, errno: Errno::PIPE },
         }),
+    }
+}
+
+/// Waits until the host's folders are gone from a box.
+fn hear_left(line: &Line, house: House) -> Result<(), StartError> {
+    if house == House::Own {
+        return Ok(());
+    }
+    match line.hear(Patience::Generous).at(Step::HearFirst)? {
+        Heard::Message(Report { kind: kind::LEFT, .. }, _) => Ok(()),
+        Heard::Message(report, _) => Err(failed(report.step, report.errno)),
+        Heard::Nothing => Err(StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT }),
+        Heard::Closed => Err(StartError { step: Step::HearFirst, errno: Errno::PIPE }),
     }
 }
 

@@ -280,7 +280,8 @@ fn attest(
     };
     let tested = Tested { landlock: said.step == gate::READY_LANDLOCKED, broker: false };
     let host = attest::look_at_host(expected);
-    let around = attest::look_around(expected, program, &host).at(Step::Attest)?;
+    let spaces = attest::look_at_spaces(expected, program, &host).at(Step::Attest)?;
+    let around = attest::look_around(spaces).at(Step::Attest)?;
     let attested = attest::look(expected, around, tested).at(Step::Attest)?;
     if !judge(&attested) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });

@@ -41,7 +41,7 @@ impl Template {
         };
         let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
         drop(far);
-        let (_, pidfd) = hear_first(&line, &mut remains)?;
+        let (_, pidfd, _) = hear_first(&line, &mut remains)?;
         remains.first = Some(First(pidfd));
         let hierarchies = Hierarchies::read();
         Ok(Some(Self { line, copy, outlook, hierarchies, _remains: remains }))

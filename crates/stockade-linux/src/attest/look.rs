@@ -11,29 +11,40 @@ use super::{Attested, SeenMount, Tested};
 use crate::keeper::mechanism::Mechanism;
 use crate::proc::read;
 
-/// What is around a program from the moment that its process is there.
+/// The namespaces of a program from the moment that its process is there.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct Spaces {
     process: String,
     namespaces: Vec<Mechanism>,
+}
+
+/// What is around a program.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    spaces: Spaces,
     mounts: Vec<SeenMount>,
     cgroups: Vec<String>,
 }
 
-/// Looks at what is around the program: the only child of the box's first process.
-pub(super) fn around(
+/// Looks at the namespaces of the program: the only child of the box's first process.
+pub(super) fn spaces(
     expected: &Expected,
     first: Pid,
     host: &Namespaces,
-) -> rustix::io::Result<Surroundings> {
+) -> rustix::io::Result<Spaces> {
     let program = if expected.has_namespaces { only_child(first)? } else { number(first) };
     let process = format!("/proc/{program}");
-    let theirs = Namespaces::of(&process, expected);
+    let namespaces = Namespaces::of(&process, expected).other_than(host);
+    Ok(Spaces { process, namespaces })
+}
+
+/// Looks at what else is around it.
+pub(super) fn around(spaces: Spaces) -> rustix::io::Result<Surroundings> {
+    let process = &spaces.process;
     Ok(Surroundings {
-        namespaces: theirs.other_than(host),
         mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
         cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
-        process,
+        spaces,
     })
 }
 
@@ -82,7 +93,7 @@ pub(super) fn at(
     around: Surroundings,
     tested: Tested,
 ) -> rustix::io::Result<Attested> {
-    let Surroundings { process, namespaces, mounts, cgroups } = around;
+    let Surroundings { spaces: Spaces { process, namespaces }, mounts, cgroups } = around;
     let status = Status::parse(&read(&format!("{process}/status"))?).ok_or(Errno::PROTO)?;
     let mut attested = Attested {
         uid: status.uid,

@@ -44,12 +44,14 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
     cgroups::join_in_child(cell).at(Step::JoinCgroups)
 }
 
+/// Whether the host's folders are still in the box: a copy of a template has never had them.
+pub(crate) const fn is_to_leave_host(cell: &Cell) -> bool {
+    cell.plan.base != 0 && !cell.has(option::COPY)
+}
+
 /// Takes the host's folders out of the box. Nothing may run in it before.
 pub(crate) fn leave_host_in_child(cell: &Cell) -> Result<(), Failed> {
-    if cell.plan.base == 0 || cell.has(option::COPY) {
-        return Ok(());
-    }
-    root::leave_host_in_child()
+    if is_to_leave_host(cell) { root::leave_host_in_child() } else { Ok(()) }
 }
 
 /// Turns a process of the box into the program that the host hands over. Returns only what went

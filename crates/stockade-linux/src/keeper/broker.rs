@@ -30,7 +30,7 @@ use super::mechanism::Mechanism;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, notices, pr};
 use super::watch::{At, Failed};
-use super::wire::Failure;
+use super::wire::{Failure, kind};
 use super::{apply, first, gate};
 
 /// What the first process needs to make names for the program.
@@ -69,7 +69,7 @@ pub(crate) fn fork_program(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     match forked.at(Step::Fork)? {
         Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
         Forked::Parent(program) => {
-            first::announce(line, sys::getpid()).at(Step::Announce)?;
+            first::announce(line, kind::FORKED).at(Step::Announce)?;
             Ok(program)
         }
     }

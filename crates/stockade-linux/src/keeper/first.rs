@@ -84,9 +84,10 @@ fn make_box(cell: &mut Cell) -> Result<(), Failed> {
 
 /// Gives the host a handle on the first process, so that it can kill the box whatever else is lost,
 /// and lets it look at what was made.
-pub(crate) fn announce(line: Fd, first: Pid) -> sys::Result<()> {
+pub(crate) fn announce(line: Fd, kind: u32) -> sys::Result<()> {
+    let first = sys::getpid();
     let pidfd = sys::pidfd_open(first)?;
-    let forked = Report { kind: kind::FORKED, pid: first, ..Report::default() };
+    let forked = Report { kind, pid: first, ..Report::default() };
     let told = sys::send(line, &forked, Some(pidfd));
     sys::close(pidfd);
     told

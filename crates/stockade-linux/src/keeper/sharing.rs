@@ -10,6 +10,7 @@ use super::job;
 use super::step::Step;
 use super::sys::{self, Fd, Pid, Sharer, pr};
 use super::watch::{At, Failed, tell};
+use super::wire::{Report, kind};
 use super::{apply, first};
 
 /// Starts the program's process, and waits until it has executed the program or failed. While it puts
@@ -31,10 +32,16 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     Ok(program)
 }
 
-/// Leaves the host, and says that there is a box.
+/// Says that there is a box, and leaves the host, if it has not: the host looks at all but the mounts
+/// meanwhile.
 fn show(cell: &Cell, line: Fd) -> Result<(), Failed> {
+    if !apply::is_to_leave_host(cell) {
+        return first::announce(line, kind::FORKED).at(Step::Announce);
+    }
+    first::announce(line, kind::LEAVING).at(Step::Announce)?;
     apply::leave_host_in_child(cell)?;
-    first::announce(line, sys::getpid()).at(Step::Announce)
+    let left = Report { kind: kind::LEFT, ..Report::default() };
+    sys::send(line, &left, None).at(Step::Announce)
 }
 
 #[expect(clippy::cast_ptr_alignment, reason = "the pointer was made from such a value")]

@@ -8,6 +8,7 @@ use super::first;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Poll};
 use super::watch::{At, CONTROL, Failed, report_failure};
+use super::wire::kind;
 
 const SUPERVISOR: Fd = CONTROL + 1;
 
@@ -45,7 +46,7 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
     sys::move_to(supervisor, SUPERVISOR).at(Step::CloseDescriptors)?;
     sys::close_from(SUPERVISOR + 1, 0).at(Step::CloseDescriptors)?;
     sys::set_name(c"stockade-yard");
-    first::announce(CONTROL, sys::getpid()).at(Step::Announce)
+    first::announce(CONTROL, kind::FORKED).at(Step::Announce)
 }
 
 fn make_copy(mut cell: Cell) {

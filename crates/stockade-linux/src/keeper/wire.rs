@@ -143,6 +143,10 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u32 = 3;
     /// The tree is gone.
     pub(crate) const ENDED: u32 = 4;
+    /// As [`FORKED`], and the host's folders are about to go, of which [`LEFT`] tells.
+    pub(crate) const LEAVING: u32 = 5;
+    /// They are gone.
+    pub(crate) const LEFT: u32 = 6;
 }
 
 /// Why the tree was killed.
