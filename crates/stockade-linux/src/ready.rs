@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::attest::{self, Attested, Expected, Surroundings, Tested};
+use crate::attest::{self, Attested, Expected, Spaces, Surroundings, Tested};
 use crate::booting::Booting;
 use crate::cgroup::{Cgroup, Limits};
 use crate::control::{Heard, Line, Patience};
@@ -128,8 +128,10 @@ impl Ordered {
             Attest::BeforeExecution => pid.map(|pid| attest::look_at_spaces(&expected, pid, &host)),
             Attest::No => None,
         };
-        hear_left(&line, house)?;
-        let around = spaces.map(|spaces| spaces.and_then(attest::look_around));
+        let around = match spaces {
+            Some(spaces) => Some(look_around(&line, house, spaces)?),
+            None => hear_left(&line, house).map(|()| None)?,
+        };
         let tested = match gate.hear_as(Failure::default(), Patience::Generous) {
             Ok(Heard::Message(said, _)) => {
                 let landlock = match said.step {
@@ -270,6 +272,23 @@ pub(crate) fn hear_first(
             Some(control) => hear_failure(&control, Step::HearFirst),
             None => StartError { step: Step::HearFirst, errno: Errno::PIPE },
         }),
+    }
+}
+
+/// Looks at the mounts of a box, from which the host's may be about to go. They go at once, but who
+/// takes them away learns of it late, so that what is seen counts, and the word if they are seen.
+fn look_around(
+    line: &Line,
+    house: House,
+    spaces: rustix::io::Result<Spaces>,
+) -> Result<rustix::io::Result<Surroundings>, StartError> {
+    let around = spaces.and_then(attest::look_around);
+    match around {
+        Ok(around) if house == House::Leaving && !around.has_one_root() => {
+            hear_left(line, house)?;
+            Ok(around.again())
+        }
+        other => Ok(other),
     }
 }
 

@@ -38,6 +38,18 @@ pub(super) fn spaces(
     Ok(Spaces { process, namespaces })
 }
 
+impl Surroundings {
+    /// Whether one root is mounted, and so not that of the host, over which the other was made.
+    pub(crate) fn has_one_root(&self) -> bool {
+        is_only(&self.mounts, "/")
+    }
+
+    /// The same, looked at again.
+    pub(crate) fn again(self) -> rustix::io::Result<Self> {
+        around(self.spaces)
+    }
+}
+
 /// Looks at what else is around it.
 pub(super) fn around(spaces: Spaces) -> rustix::io::Result<Surroundings> {
     let process = &spaces.process;
@@ -144,8 +156,8 @@ fn sees_mounts(mechanism: Mechanism, expected: &Expected, mounts: &[SeenMount]) 
     let all_read_only =
         |targets: &[String]| targets.iter().all(|target| has_flag(mounts, target, "ro"));
     if mechanism == Mechanism::Root {
-        let root = last(mounts, "/");
-        return Some(root.is_some_and(|root| root.kind == "tmpfs") && has_flag(mounts, "/", "ro"));
+        let is_made = last(mounts, "/").is_some_and(|root| root.kind == "tmpfs");
+        return Some(is_made && is_only(mounts, "/") && has_flag(mounts, "/", "ro"));
     }
     if mechanism == Mechanism::ReadOnlyBinds {
         return Some(all_read_only(&expected.read_only));
@@ -204,6 +216,11 @@ fn sees(
 /// The mount that is on top at a path.
 fn last<'a>(mounts: &'a [SeenMount], target: &str) -> Option<&'a SeenMount> {
     mounts.iter().rfind(|mount| mount.target == target)
+}
+
+/// Whether one thing is mounted at a path, with nothing beneath or above it.
+fn is_only(mounts: &[SeenMount], target: &str) -> bool {
+    mounts.iter().filter(|mount| mount.target == target).count() == 1
 }
 
 fn has_flag(mounts: &[SeenMount], target: &str, flag: &str) -> bool {
