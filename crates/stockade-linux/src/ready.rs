@@ -18,7 +18,7 @@ use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, kind, slot};
 use crate::proc;
-use crate::remains::{First, Remains};
+use crate::remains::Remains;
 use crate::request;
 use crate::running::Running;
 use crate::start::{At, Spec, StartError, open_streams};
@@ -101,8 +101,8 @@ impl Ordered {
         drop((line_far, gate_far));
         let is_later = limits.is_later();
         // The box is being made meanwhile.
-        remains.cgroup = limits.made();
-        if let Some(cgroup) = remains.cgroup.as_ref().filter(|_| is_later) {
+        remains.limits = limits.made();
+        if let Some(cgroup) = remains.limits.as_ref().filter(|_| is_later) {
             let entrances: Vec<_> = cgroup.entrances().take(ENTRANCES_MAX).collect();
             match line.send(&Failure::default(), &entrances) {
                 // Who does not listen any more has told why.
@@ -120,8 +120,8 @@ impl Ordered {
         // It is being made meanwhile.
         let host = attest::look_at_host(&expected);
         let (pid, pidfd, house) = hear_first(&line, &mut remains)?;
-        remains.first = Some(First(pidfd.try_clone().at(Step::HearKeeper)?));
-        let expected = expected.with_cgroup(remains.cgroup.as_ref());
+        remains.has_first(pidfd.try_clone().at(Step::HearKeeper)?);
+        let expected = expected.with_cgroup(remains.cgroup());
         // The namespaces are there, and then the mounts; the program's process puts its locks on
         // meanwhile.
         let spaces = match attest {
@@ -206,7 +206,7 @@ impl Ready {
 
     /// The limits of the whole box.
     pub fn cgroup(&self) -> Option<&Cgroup> {
-        self.remains.cgroup.as_ref()
+        self.remains.cgroup()
     }
 
     /// The mechanisms made of mounts that it has lost while it waited.

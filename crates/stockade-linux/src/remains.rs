@@ -15,19 +15,31 @@ use crate::template::Template;
 pub(crate) struct Remains {
     /// The line to the keeper of a box, whose closing ends it.
     pub(crate) control: Option<Line>,
+    /// The first process of a box, and its limits, in which nobody is once that is gone.
+    pub(crate) first: Option<(First, Option<Cgroup>)>,
     /// The keeper, which outlives what it keeps.
     pub(crate) keeper: Option<Keeper>,
-    /// The first process of a box that was made from a template.
-    pub(crate) first: Option<First>,
     /// The template, whose end would be that of its boxes.
     pub(crate) _template: Option<Arc<Template>>,
-    /// Limits, which can be removed once their processes are gone.
-    pub(crate) cgroup: Option<Cgroup>,
+    /// Limits of what has no first process, which can be removed once the keeper is gone.
+    pub(crate) limits: Option<Cgroup>,
+}
+
+impl Remains {
+    /// There is a first process, by this pidfd.
+    pub(crate) fn has_first(&mut self, first: OwnedFd) {
+        self.first = Some((First(first), self.limits.take()));
+    }
+
+    /// The limits of all its processes.
+    pub(crate) fn cgroup(&self) -> Option<&Cgroup> {
+        self.first.as_ref().and_then(|(_, limits)| limits.as_ref()).or(self.limits.as_ref())
+    }
 }
 
 /// The first process of a box, by its pidfd. Dropping it waits for its end.
 #[derive(Debug)]
-pub(crate) struct First(pub(crate) OwnedFd);
+pub(crate) struct First(OwnedFd);
 
 impl Drop for First {
     fn drop(&mut self) {

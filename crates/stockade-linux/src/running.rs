@@ -138,7 +138,7 @@ impl Running {
 
     /// The limits of the whole box, and what it has used of them.
     pub fn cgroup(&self) -> Option<&Cgroup> {
-        self.remains.cgroup.as_ref()
+        self.remains.cgroup()
     }
 
     /// What the living processes of the tree use together at the moment. A cgroup counts better.

@@ -199,7 +199,7 @@ fn launch(
         Some(_) | None => None,
     };
     hear_executed(&line)?;
-    let remains = Remains { keeper: Some(keeper), cgroup: limits.made(), ..Remains::default() };
+    let remains = Remains { keeper: Some(keeper), limits: limits.made(), ..Remains::default() };
     let running = Running::new(line, ours, process, remains);
     Ok(match expected {
         Some(expected) => running.with_box(expected, attested, None),

@@ -12,7 +12,7 @@ use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Outlook, Ready, hear_first};
-use crate::remains::{First, Remains};
+use crate::remains::Remains;
 use crate::start::{At, StartError, supervisor};
 
 /// A template. Dropping it ends it, and with it every box that was copied from it.
@@ -42,7 +42,7 @@ impl Template {
         let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
         drop(far);
         let (_, pidfd, _) = hear_first(&line, &mut remains)?;
-        remains.first = Some(First(pidfd));
+        remains.has_first(pidfd);
         let hierarchies = Hierarchies::read();
         Ok(Some(Self { line, copy, outlook, hierarchies, _remains: remains }))
     }
@@ -68,7 +68,7 @@ impl Template {
         drop(packed);
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
-        let remains = Remains { _template: template, cgroup: limits.made(), ..Remains::default() };
+        let remains = Remains { _template: template, limits: limits.made(), ..Remains::default() };
         Ordered { gate, line, outlook: self.outlook.clone(), remains }.meet()
     }
 }

@@ -29,6 +29,7 @@ use self::wanted::Wanted;
 use crate::booting::Booting;
 use crate::cgroup::{Cgroup, CgroupLimits, Limits};
 use crate::jail::key::Key;
+use crate::jail::pack::Sheet;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Origin, Outlook, Ready};
@@ -134,7 +135,9 @@ impl Yard {
     /// who asks for one that is equal in every point; until then nothing runs in it.
     pub fn foresee(&self, mut jail: Jail, limits: CgroupLimits) {
         jail.attest = Attest::BeforeExecution;
-        let foreseen = taken(&self.ahead).and_then(|ahead| Foreseen::order(ahead, &jail, limits));
+        let sheet = self.sheet(&jail);
+        let order = |ahead| Foreseen::order(ahead, &sheet.ok()?, &jail, limits);
+        let foreseen = taken(&self.ahead).and_then(order);
         *self.foreseen.lock().unwrap_or_else(PoisonError::into_inner) = foreseen;
     }
 
@@ -173,7 +176,7 @@ impl Yard {
         {
             return Ok(ready);
         }
-        let sheet = pack::pack(&wanted.jail).at(Step::PrepareBox)?;
+        let sheet = self.sheet(&wanted.jail)?;
         let from = |keeper, limits| {
             let ordered = Ordered::with(keeper, &sheet, Outlook::of(&wanted.jail), limits)?;
             // There is time for that now.
@@ -188,6 +191,12 @@ impl Yard {
             }
             Some(made) => made,
         }
+    }
+
+    /// A description, written down. Where no thread sees to what a box leaves behind, who uses it waits.
+    fn sheet<'a>(&self, jail: &'a Jail) -> Result<Sheet<'a>, StartError> {
+        let sheet = pack::pack(jail).at(Step::PrepareBox)?;
+        Ok(if self.office.is_open() { sheet } else { sheet.awaited() })
     }
 
     /// How many boxes were given that came to be in this way.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
@@ -32,6 +33,11 @@ pub(super) fn remove_once(parent: &Path) {
 }
 
 fn remove_all(parent: &Path) {
+    /// A name and a dot: the kernel counts the folders in a folder of cgroups.
+    const LINKS_OF_EMPTY: u64 = 2;
+    if fs::metadata(parent).is_ok_and(|parent| parent.nlink() == LINKS_OF_EMPTY) {
+        return;
+    }
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
         let Some((kind, owner)) = name.to_str().and_then(read) else { continue };

@@ -123,6 +123,12 @@ impl Sheet<'_> {
         Ok(packed)
     }
 
+    /// The same for a box whose end somebody waits for.
+    pub(crate) fn awaited(mut self) -> Self {
+        self.plan.options |= option::IS_AWAITED;
+        self
+    }
+
     /// The same for a template, in which nothing runs.
     pub(crate) fn into_template(mut self) -> Self {
         self.plan.options = self.plan.options & !option::NO_NESTING | option::TEMPLATE;

@@ -111,6 +111,8 @@ pub(crate) mod option {
     pub(crate) const UNLOCKED: u32 = 1 << 4;
     /// The files that enter cgroups come by the line: to make them takes as long as to make the root.
     pub(crate) const CGROUPS_LATER: u32 = 1 << 5;
+    /// Somebody waits until nothing is left of the box.
+    pub(crate) const IS_AWAITED: u32 = 1 << 6;
 }
 
 /// The most files that enter cgroups: version 1 has a hierarchy for each controller.

@@ -143,6 +143,8 @@ struct Life {
     leftovers: u32,
     /// Whether everybody who can be signalled is in the box; only a test can have it otherwise.
     is_alone: bool,
+    /// Whether somebody waits until nothing is left.
+    is_awaited: bool,
 }
 
 impl Life {
@@ -176,6 +178,7 @@ impl Life {
             program_cpu_ns: 0,
             leftovers: 0,
             is_alone,
+            is_awaited: cell.has(option::IS_AWAITED),
         }
     }
 
@@ -212,7 +215,11 @@ impl Life {
         let survivors = self.kill();
         let told = sys::send(CONTROL, &self.report(cause, survivors), None);
         // The end of a namespace takes a while, and the host may wait for this processor.
-        sys::step_aside();
+        if self.is_awaited {
+            processors::leave();
+        } else {
+            sys::step_aside();
+        }
         sys::exit(i32::from(told.is_err()))
     }
 

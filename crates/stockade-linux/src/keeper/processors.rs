@@ -15,6 +15,21 @@ pub(crate) fn note_left(number_plus_one: u64) {
     LEFT.store(number_plus_one, Ordering::Relaxed);
 }
 
+/// Lets others run that wait for this processor, and goes on at another if there is one.
+pub(crate) fn leave() {
+    const BITS: usize = u64::BITS as usize;
+    let mut processors = [0_u64; sys::PROCESSOR_WORDS];
+    if let (Ok(here), Ok(())) = (sys::processor(), sys::processors(&mut processors)) {
+        if let Some(part) = processors.get_mut(here / BITS) {
+            *part &= !(1 << (here % BITS));
+        }
+        if processors.iter().any(|part| *part != 0) && sys::use_processors(&processors).is_ok() {
+            return;
+        }
+    }
+    sys::step_aside();
+}
+
 /// Uses it again. If that cannot be there are only fewer to choose from.
 pub(crate) fn use_all() {
     const BITS: u64 = u64::BITS as u64;

@@ -34,7 +34,8 @@ pub(crate) use self::messages::{receive, send, send_with, socket_pair};
 pub(crate) use self::processes::{
     Forked, PROCESSOR_WORDS, children_usage, execute_fd, execute_path, fork, getpgid, getpid,
     getppid, is_scheduled_normally, kill, lower_limit, may_signal, nice, pidfd_open, pr, prctl,
-    processors, reap, reap_next, schedule_first, set_name, set_nice, setsid, use_processors,
+    processor, processors, reap, reap_next, schedule_first, set_name, set_nice, setsid,
+    use_processors,
 };
 pub(crate) use self::sharing::Sharer;
 pub(crate) use self::signals::{

@@ -44,6 +44,7 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::GETDENTS64, libc::SYS_getdents64),
         (nr::CLOCK_GETTIME, libc::SYS_clock_gettime),
         (nr::FUTEX, libc::SYS_futex),
+        (nr::GETCPU, libc::SYS_getcpu),
         (nr::SCHED_SETAFFINITY, libc::SYS_sched_setaffinity),
         (nr::SCHED_GETAFFINITY, libc::SYS_sched_getaffinity),
         (nr::EXIT_GROUP, libc::SYS_exit_group),

@@ -4,8 +4,9 @@
 use super::MountWatch;
 use super::ahead::{Ahead, Parts};
 use crate::cgroup::CgroupLimits;
+use crate::jail::Jail;
 use crate::jail::key::Key;
-use crate::jail::{Jail, pack};
+use crate::jail::pack::Sheet;
 use crate::ready::{Ordered, Outlook, Ready};
 
 /// The box. Dropping it ends it.
@@ -21,11 +22,15 @@ pub(super) struct Foreseen {
 impl Foreseen {
     /// Orders it from the keeper that is there. None if that is for another box, or if something goes
     /// wrong, which will be told when the box is asked for.
-    pub(super) fn order(ahead: Ahead, jail: &Jail, limits: CgroupLimits) -> Option<Self> {
+    pub(super) fn order(
+        ahead: Ahead,
+        sheet: &Sheet<'_>,
+        jail: &Jail,
+        limits: CgroupLimits,
+    ) -> Option<Self> {
         let key = Key::of(jail).ok()?;
-        let sheet = pack::pack(jail).ok()?;
         let Parts { keeper, limits: made, mounts } = ahead.finish(jail, limits)?;
-        let ordered = Ordered::with(keeper, &sheet, Outlook::of(jail), made).ok()?;
+        let ordered = Ordered::with(keeper, sheet, Outlook::of(jail), made).ok()?;
         Some(Self { ordered, key, limits, mounts })
     }
 

@@ -78,6 +78,14 @@ pub(crate) fn schedule_first() -> Result<()> {
         .map(drop)
 }
 
+/// The processor that this process runs on at the moment.
+pub(crate) fn processor() -> Result<usize> {
+    let mut number: u32 = 0;
+    let at = ptr::from_mut(&mut number).expose_provenance();
+    // SAFETY: the kernel writes one number; the node is not asked for.
+    unsafe { call(nr::GETCPU, [at, 0, 0, 0, 0, 0]) }.map(|_| number as usize)
+}
+
 /// How many words a set of processors has: enough for 1024 of them.
 pub(crate) const PROCESSOR_WORDS: usize = 16;
 

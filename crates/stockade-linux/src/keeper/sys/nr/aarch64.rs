@@ -50,6 +50,7 @@ pub(crate) const SETHOSTNAME: usize = 161;
 pub(crate) const GETRUSAGE: usize = 165;
 pub(crate) const UMASK: usize = 166;
 pub(crate) const PRCTL: usize = 167;
+pub(crate) const GETCPU: usize = 168;
 pub(crate) const GETPID: usize = 172;
 pub(crate) const GETPPID: usize = 173;
 pub(crate) const GETEUID: usize = 175;

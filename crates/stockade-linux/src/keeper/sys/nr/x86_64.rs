@@ -64,6 +64,7 @@ pub(crate) const SIGNALFD4: usize = 289;
 pub(crate) const DUP3: usize = 292;
 pub(crate) const PIPE2: usize = 293;
 pub(crate) const PRLIMIT64: usize = 302;
+pub(crate) const GETCPU: usize = 309;
 pub(crate) const PROCESS_VM_READV: usize = 310;
 pub(crate) const RENAMEAT2: usize = 316;
 pub(crate) const SECCOMP: usize = 317;
