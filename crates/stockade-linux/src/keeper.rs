@@ -111,8 +111,7 @@ impl Coming {
     /// The processor that it was told to leave, as it is told itself.
     pub(crate) fn left_processor(&self) -> u64 {
         let left = self.0.as_ref().and_then(|(spawning, _)| spawning.left_processor());
-        left.and_then(|number| u64::try_from(number).ok())
-            .map_or(0, |number| number.saturating_add(1))
+        left.map_or(0, spawning::told_of)
     }
 
     /// The keeper, waited for.

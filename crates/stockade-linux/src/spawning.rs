@@ -52,6 +52,11 @@ pub(crate) enum Where {
     Elsewhere,
 }
 
+/// A processor as a keeper is told of it; zero is none.
+pub(crate) fn told_of(processor: usize) -> u64 {
+    u64::try_from(processor).map_or(0, |number| number.saturating_add(1))
+}
+
 /// The processor of this thread, and those that are left without it.
 fn other_processors() -> Option<(usize, CpuSet)> {
     let (here, mut others) = (sched_getcpu(), sched_getaffinity(None).ok()?);

@@ -12,6 +12,7 @@ use super::ids;
 use super::job::Job;
 use super::locks;
 use super::mechanism::Mechanism;
+use super::processors;
 use super::program;
 use super::root;
 use super::sabotage;
@@ -59,6 +60,7 @@ pub(crate) fn leave_host_in_child(cell: &Cell) -> Result<(), Failed> {
 pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
     let program = locked.and_then(|seen| {
+        processors::use_all();
         let job = gate::await_job_in_child(cell, seen)?;
         take_on_in_child(&job, cell).map(|program| (job, program))
     });

@@ -76,7 +76,6 @@ fn make_box(cell: &mut Cell) -> Result<(), Failed> {
     sys::setsid().at(Step::OpenSession)?;
     sys::set_name(c"stockade-box");
     apply::make_box_in_child(cell)?;
-    processors::use_all();
     // A change of ids or capabilities clears this, so it comes late. Should the parent have died
     // before, the line closes with the host, and a template takes all that is in it along.
     sys::prctl(pr::SET_PDEATHSIG, sig::KILL).at(Step::TieToKeeper)

@@ -1,7 +1,7 @@
-//! The processor of the host, which a keeper keeps away from while it makes a box: some schedulers put
-//! who is woken beside who wakes it, and there it would wait until that sleeps.
+//! The processor of the host, which a box keeps away from while it is made: some schedulers put who is
+//! woken beside who wakes it, and there it would wait until that sleeps.
 
-#![expect(clippy::as_conversions, reason = "a small number of 32 bits becomes one of 64")]
+#![expect(clippy::as_conversions, reason = "the number of a processor is small")]
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,29 +17,35 @@ pub(crate) fn note_left(number_plus_one: u64) {
 
 /// Lets others run that wait for this processor, and goes on at another if there is one.
 pub(crate) fn leave() {
-    const BITS: usize = u64::BITS as usize;
-    let mut processors = [0_u64; sys::PROCESSOR_WORDS];
-    if let (Ok(here), Ok(())) = (sys::processor(), sys::processors(&mut processors)) {
-        if let Some(part) = processors.get_mut(here / BITS) {
-            *part &= !(1 << (here % BITS));
-        }
-        if processors.iter().any(|part| *part != 0) && sys::use_processors(&processors).is_ok() {
-            return;
-        }
+    let others = sys::processor().ok().and_then(|here| others_than(here as u64));
+    if others.is_none_or(|others| sys::use_processors(&others).is_err()) {
+        sys::step_aside();
     }
-    sys::step_aside();
 }
 
-/// Uses it again. If that cannot be there are only fewer to choose from.
+/// Uses the processor again that was left. If that cannot be there are only fewer to choose from.
 pub(crate) fn use_all() {
-    const BITS: u64 = u64::BITS as u64;
-    let Some(number) = LEFT.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
-    let mut processors = [0_u64; sys::PROCESSOR_WORDS];
-    if sys::processors(&mut processors).is_err() {
-        return;
-    }
-    if let Some(part) = processors.get_mut((number / BITS) as usize) {
-        *part |= 1 << (number % BITS);
+    let Some(number) = LEFT.load(Ordering::Relaxed).checked_sub(1) else { return };
+    let mut processors = [0; sys::PROCESSOR_WORDS];
+    if sys::processors(&mut processors).is_ok() {
+        let (at, bit) = place_of(number);
+        if let Some(part) = processors.get_mut(at) {
+            *part |= bit;
+        }
         let _fewer = sys::use_processors(&processors);
     }
+}
+
+/// The processors that this process may use, without this one; none if none is left.
+fn others_than(number: u64) -> Option<[u64; sys::PROCESSOR_WORDS]> {
+    let mut processors = [0; sys::PROCESSOR_WORDS];
+    sys::processors(&mut processors).ok()?;
+    let (at, bit) = place_of(number);
+    *processors.get_mut(at)? &= !bit;
+    processors.iter().any(|part| *part != 0).then_some(processors)
+}
+
+fn place_of(number: u64) -> (usize, u64) {
+    const BITS: u64 = u64::BITS as u64;
+    ((number / BITS) as usize, 1 << (number % BITS))
 }
