@@ -125,6 +125,7 @@ mod seccomp;
 mod spawning;
 mod start;
 mod template;
+mod whereabouts;
 mod yard;
 
 pub use attest::{Attested, SeenMount};

@@ -58,7 +58,7 @@ pub(crate) fn told_of(processor: usize) -> u64 {
 }
 
 /// The processor of this thread, and those that are left without it.
-fn other_processors() -> Option<(usize, CpuSet)> {
+pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
     let (here, mut others) = (sched_getcpu(), sched_getaffinity(None).ok()?);
     others.unset(here);
     (others.count() > 0).then_some((here, others))

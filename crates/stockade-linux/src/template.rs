@@ -13,7 +13,9 @@ use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Outlook, Ready, hear_first};
 use crate::remains::Remains;
+use crate::spawning::Where;
 use crate::start::{At, StartError, supervisor};
+use crate::whereabouts::{Moved, Whereabouts};
 
 /// A template. Dropping it ends it, and with it every box that was copied from it.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub(crate) struct Template {
     copy: Sheet<'static>,
     outlook: Outlook,
     hierarchies: Result<Hierarchies, Errno>,
+    whereabouts: Whereabouts,
     _remains: Remains,
 }
 
@@ -41,10 +44,10 @@ impl Template {
         };
         let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
         drop(far);
-        let (_, pidfd, _) = hear_first(&line, &mut remains)?;
+        let (pid, pidfd, _) = hear_first(&line, &mut remains)?;
         remains.has_first(pidfd);
-        let hierarchies = Hierarchies::read();
-        Ok(Some(Self { line, copy, outlook, hierarchies, _remains: remains }))
+        let (hierarchies, whereabouts) = (Hierarchies::read(), Whereabouts::of(pid));
+        Ok(Some(Self { line, copy, outlook, hierarchies, whereabouts, _remains: remains }))
     }
 
     /// Where the cgroups of its copies are made, as long as the host's mounts are as they were.
@@ -54,6 +57,15 @@ impl Template {
 
     /// Makes a box.
     pub(crate) fn copy(self: &Arc<Self>, cgroup: Cgroup) -> Result<Ready, StartError> {
+        self.order(cgroup, Where::Anywhere)?.meet()
+    }
+
+    /// Lets a box be made.
+    pub(crate) fn order(
+        self: &Arc<Self>,
+        cgroup: Cgroup,
+        place: Where,
+    ) -> Result<Ordered, StartError> {
         let limits = Limits::There(Some(cgroup));
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
@@ -63,12 +75,15 @@ impl Template {
             limits: &limits,
             supervisor: None,
         };
-        let packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
+        let mut packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
+        if self.whereabouts.be(place) == Moved::Once {
+            packed.note_beside();
+        }
         self.line.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
         drop(packed);
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
         let remains = Remains { _template: template, limits: limits.made(), ..Remains::default() };
-        Ordered { gate, line, outlook: self.outlook.clone(), remains }.meet()
+        Ok(Ordered { gate, line, outlook: self.outlook.clone(), remains })
     }
 }

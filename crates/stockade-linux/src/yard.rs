@@ -10,6 +10,7 @@ mod crew;
 mod duty;
 mod foreseen;
 mod mounts;
+mod stock;
 mod wanted;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,22 +20,22 @@ use rustix::io::Errno;
 
 pub use self::ahead::Expectation;
 use self::ahead::{Ahead, Parts};
+use self::crew::Office;
 pub use self::crew::UnderWay;
-use self::crew::{Crew, Office, Work};
 pub(crate) use self::duty::Duty;
 use self::duty::Pile;
 use self::foreseen::Foreseen;
 pub use self::mounts::MountWatch;
+use self::stock::Stock;
 use self::wanted::Wanted;
 use crate::booting::Booting;
-use crate::cgroup::{Cgroup, CgroupLimits, Limits};
-use crate::jail::key::Key;
+use crate::cgroup::{CgroupLimits, Limits};
 use crate::jail::pack::Sheet;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Origin, Outlook, Ready};
+use crate::spawning::Where;
 use crate::start::{At, StartError};
-use crate::template::Template;
 
 /// Where boxes wait. Dropping it ends all that wait; those in use go on.
 #[derive(Debug)]
@@ -59,30 +60,6 @@ pub enum Warmth {
     },
 }
 
-/// How many cgroups are made in advance.
-const CGROUPS_WANTED: usize = 2;
-
-/// What is kept, shared with the thread that sees to it.
-#[derive(Debug)]
-struct Stock {
-    kept: Mutex<Kept>,
-    spares_wanted: usize,
-}
-
-/// All of one description, or nothing.
-#[derive(Debug, Default)]
-struct Kept {
-    key: Key,
-    limits: CgroupLimits,
-    template: Option<Arc<Template>>,
-    spares: Vec<Ready>,
-    /// Cgroups for the next copies, which take longer to make than to use.
-    cgroups: Vec<Cgroup>,
-    mounts: Option<MountWatch>,
-    /// Whether the template is being made, or cannot be.
-    is_begun: bool,
-}
-
 impl Yard {
     /// A yard without boxes. Nothing is started yet.
     pub fn new(warmth: Warmth) -> Self {
@@ -90,7 +67,7 @@ impl Yard {
             Warmth::Cold => 0,
             Warmth::Warm { spares } => spares,
         };
-        let stock = Arc::new(Stock { kept: Mutex::default(), spares_wanted });
+        let stock = Arc::new(Stock::new(spares_wanted));
         let office = Arc::new(Office::new(&stock, warmth));
         Self {
             stock,
@@ -124,6 +101,16 @@ impl Yard {
     /// box, are seen to afterwards.
     pub fn under_way(&self) -> UnderWay<'_> {
         UnderWay::begin(&self.office)
+    }
+
+    /// Says that a box like the last one may be asked for: a copy is made meanwhile, if none waits.
+    pub fn anticipate(&self) {
+        let calls = self.office.calls();
+        if self.stock.lacks(calls) {
+            // Several keep all processors busy by themselves.
+            let place = if calls > 1 { Where::Anywhere } else { Where::Elsewhere };
+            self.stock.order(place);
+        }
     }
 
     /// Whether a box is expected of which nothing more is known.
@@ -213,9 +200,9 @@ impl Yard {
         }
     }
 
-    /// How many boxes wait.
+    /// How many boxes wait, or were ordered and will.
     pub fn waiting(&self) -> usize {
-        self.stock.lock().spares.len()
+        self.stock.waiting()
     }
 }
 
@@ -228,123 +215,7 @@ impl Drop for Yard {
     }
 }
 
-impl Stock {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
-        // Whoever panicked with it left whole values: they are put in and taken out in one step.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Throws away all that is kept; dropping what this gives takes a while.
-    fn empty(&self) -> Kept {
-        std::mem::take(&mut *self.lock())
-    }
-
-    /// A box that waits, or a copy; none if there is nothing of this description.
-    fn take(&self, key: &Key, limits: CgroupLimits, crew: &Crew) -> Option<Ready> {
-        let (spare, template, cgroup) = {
-            let mut kept = self.lock();
-            let is_stale = kept.mounts.as_ref().is_some_and(MountWatch::saw_change);
-            if is_stale || kept.key != *key || kept.limits != limits {
-                let old = std::mem::take(&mut *kept);
-                drop(kept);
-                crew.put(Work::Forget(Box::new(old)));
-                return None;
-            }
-            let spare = kept.spares.pop();
-            let cgroup = if spare.is_none() { kept.cgroups.pop() } else { None };
-            (spare, kept.template.clone(), cgroup)
-        };
-        if let Some(spare) = spare {
-            // The host may have undone a mount while it waited, or somebody killed it.
-            if spare.lost().is_ok_and(|lost| lost.is_empty()) {
-                return Some(spare.by(Origin::Waiting));
-            }
-            drop(spare);
-        } else if let Some(template) = template {
-            let limited = || Cgroup::create_for_box(limits, template.hierarchies());
-            let cgroup = cgroup.unwrap_or_else(limited);
-            let copied = copy(&template, cgroup).map(|ready| ready.by(Origin::Copied));
-            if copied.is_some() {
-                return copied;
-            }
-        } else {
-            // It is still being made, or cannot be.
-            return None;
-        }
-        // A copy that lacks something tells of a template that does.
-        crew.put(Work::Forget(Box::new(self.empty())));
-        None
-    }
-
-    /// Notes that this description is the one to keep, and gives it back for the template; none if it is
-    /// known. What was kept before goes once the lock is free.
-    fn begin(&self, wanted: Wanted, office: &Office) -> Result<Option<Box<Jail>>, StartError> {
-        let (jail, key, limits) = wanted.into_parts()?;
-        let mut kept = self.lock();
-        if kept.is_begun && kept.key == key && kept.limits == limits {
-            return Ok(None);
-        }
-        // Watched from before the template is made, so that no change is missed.
-        let mounts = MountWatch::begin().ok();
-        let is_begun = mounts.is_some();
-        let new = Kept { key, limits, mounts, is_begun, ..Kept::default() };
-        let old = std::mem::replace(&mut *kept, new);
-        drop(kept);
-        if old.is_begun {
-            office.put(Work::Forget(Box::new(old)));
-        }
-        Ok(is_begun.then(|| Box::new(jail)))
-    }
-
-    /// Makes the template, unless another description is wanted by now.
-    fn prepare(&self, jail: &Jail) {
-        let Ok(key) = Key::of(jail) else { return };
-        // A description that cannot be copied is made from nothing each time.
-        let Ok(Some(template)) = Template::make(jail, Outlook::of(jail)) else { return };
-        let template = Arc::new(template);
-        let mut kept = self.lock();
-        if kept.is_begun && kept.key == key {
-            kept.template = Some(Arc::clone(&template));
-        }
-    }
-
-    /// Makes boxes until enough wait.
-    fn refill(&self) {
-        loop {
-            let (template, limits, lacks_spare) = {
-                let kept = self.lock();
-                let Some(template) = &kept.template else { return };
-                let lacks_spare = kept.spares.len() < self.spares_wanted;
-                if !lacks_spare && kept.cgroups.len() >= CGROUPS_WANTED {
-                    return;
-                }
-                (Arc::clone(template), kept.limits, lacks_spare)
-            };
-            let cgroup = Cgroup::create_for_box(limits, template.hierarchies());
-            let (spare, cgroup) =
-                if lacks_spare { (copy(&template, cgroup), None) } else { (None, Some(cgroup)) };
-            if lacks_spare && spare.is_none() {
-                return;
-            }
-            let mut kept = self.lock();
-            if kept.template.as_ref().is_some_and(|now| Arc::ptr_eq(now, &template)) {
-                kept.spares.extend(spare);
-                kept.cgroups.extend(cgroup);
-            } else {
-                // What was made for another description goes once nobody waits for the lock.
-                drop(kept);
-                return;
-            }
-        }
-    }
-}
-
 /// What is in there, which is empty then.
 fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
     place.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-/// A copy that has all that was asked for.
-fn copy(template: &Arc<Template>, cgroup: Cgroup) -> Option<Ready> {
-    template.copy(cgroup).ok().filter(Ready::is_whole)
 }

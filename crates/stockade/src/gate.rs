@@ -10,6 +10,7 @@ mod examine;
 mod facts;
 mod file;
 mod foreign;
+mod foreseen;
 mod granted;
 mod hooked;
 mod line;

@@ -7,12 +7,38 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::sys;
 
-/// Its number, plus one; zero if there is none.
-static LEFT: AtomicU64 = AtomicU64::new(0);
+type Processors = [u64; sys::PROCESSOR_WORDS];
 
-/// Notes the processor that this process has left, for itself and for all that it forks.
+/// All that a program may use, for this process and for all that it forks; none if nothing was left.
+static ALL: [AtomicU64; sys::PROCESSOR_WORDS] = [const { AtomicU64::new(0) }; sys::PROCESSOR_WORDS];
+
+/// Notes the processors of this process, and the one that it was told to leave, plus one; zero if there
+/// is none.
 pub(crate) fn note_left(number_plus_one: u64) {
-    LEFT.store(number_plus_one, Ordering::Relaxed);
+    if let Some(left) = number_plus_one.checked_sub(1)
+        && let Some(mut all) = own()
+    {
+        let (at, bit) = place_of(left);
+        if let Some(part) = all.get_mut(at) {
+            *part |= bit;
+        }
+        note(&all);
+    }
+}
+
+/// Notes the processors of this process, which others may have it leave for a while.
+pub(crate) fn note_all() {
+    if let Some(all) = own() {
+        note(&all);
+    }
+}
+
+/// Uses all that were noted. If that cannot be there are only fewer to choose from.
+pub(crate) fn use_all() {
+    let all = ALL.each_ref().map(|part| part.load(Ordering::Relaxed));
+    if is_any(&all) {
+        let _fewer = sys::use_processors(&all);
+    }
 }
 
 /// Lets others run that wait for this processor, and goes on at another if there is one.
@@ -23,26 +49,27 @@ pub(crate) fn leave() {
     }
 }
 
-/// Uses the processor again that was left. If that cannot be there are only fewer to choose from.
-pub(crate) fn use_all() {
-    let Some(number) = LEFT.load(Ordering::Relaxed).checked_sub(1) else { return };
+/// The processors that this process may use, without this one; none if none is left.
+fn others_than(number: u64) -> Option<Processors> {
+    let mut others = own()?;
+    let (at, bit) = place_of(number);
+    *others.get_mut(at)? &= !bit;
+    is_any(&others).then_some(others)
+}
+
+fn own() -> Option<Processors> {
     let mut processors = [0; sys::PROCESSOR_WORDS];
-    if sys::processors(&mut processors).is_ok() {
-        let (at, bit) = place_of(number);
-        if let Some(part) = processors.get_mut(at) {
-            *part |= bit;
-        }
-        let _fewer = sys::use_processors(&processors);
+    sys::processors(&mut processors).ok().map(|()| processors)
+}
+
+fn note(all: &Processors) {
+    for (place, part) in ALL.iter().zip(all) {
+        place.store(*part, Ordering::Relaxed);
     }
 }
 
-/// The processors that this process may use, without this one; none if none is left.
-fn others_than(number: u64) -> Option<[u64; sys::PROCESSOR_WORDS]> {
-    let mut processors = [0; sys::PROCESSOR_WORDS];
-    sys::processors(&mut processors).ok()?;
-    let (at, bit) = place_of(number);
-    *processors.get_mut(at)? &= !bit;
-    processors.iter().any(|part| *part != 0).then_some(processors)
+fn is_any(processors: &Processors) -> bool {
+    processors.iter().any(|part| *part != 0)
 }
 
 fn place_of(number: u64) -> (usize, u64) {

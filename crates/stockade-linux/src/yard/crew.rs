@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Kept, Stock, Warmth};
+use super::Warmth;
+use super::stock::{Kept, Stock};
 use crate::jail::Jail;
 use crate::remains::Remains;
 
@@ -74,6 +75,11 @@ impl Office {
             Some(owed) => self.put_later(Work::Remove(remains, owed)),
             None => drop(remains),
         }
+    }
+
+    /// How many calls are under way.
+    pub(super) fn calls(&self) -> usize {
+        self.deferred().calls
     }
 
     fn deferred(&self) -> MutexGuard<'_, Deferred> {

@@ -60,6 +60,8 @@ fn while_a_call_is_under_way_no_other_box_is_made_for_the_one_that_it_used() {
     let run_one = |ready| run(ready, shell("true"), "/").0.status;
     assert_eq!(run_one(yard.ready(closed("/bin/sh"), LIMITS).unwrap()), Status::Code(0));
     assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
+    // The thread makes cgroups as well, and another box if one is taken meanwhile.
+    std::thread::sleep(Duration::from_millis(300));
     let (call, other) = (yard.under_way(), yard.under_way());
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
     assert_eq!((run_one(ready), yard.waiting()), (Status::Code(0), 0));
@@ -68,6 +70,56 @@ fn while_a_call_is_under_way_no_other_box_is_made_for_the_one_that_it_used() {
     drop(call);
     assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
     drop(other);
+}
+
+/// A yard that has a template, and no box that waits.
+fn with_template(jail: impl Fn() -> Jail) -> Yard {
+    let yard = warm(0);
+    drop(prepared(&yard, jail, Origin::Copied));
+    yard
+}
+
+#[test]
+fn a_copy_that_was_anticipated_is_given_and_keeps_all_that_any_other_does() {
+    let yard = with_template(|| closed("/bin/sh"));
+    let seen = yard.ready(closed("/bin/sh"), LIMITS).unwrap().attested().cloned().unwrap();
+    yard.anticipate();
+    assert_eq!(yard.waiting(), 0, "there is no call");
+    let _call = yard.under_way();
+    yard.anticipate();
+    yard.anticipate();
+    assert_eq!(yard.waiting(), 1, "there is one call");
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    assert_eq!((ready.origin(), yard.waiting()), (Origin::Copied, 0));
+    let attested = ready.attested().unwrap();
+    assert_eq!((&attested.kept, &attested.missing), (&seen.kept, &Vec::new()));
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let (_, output, _) = run(ready, shell("cat /proc/self/status"), "/");
+    let allowed = |status: &str| {
+        status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned)
+    };
+    // It was made beside the host, and runs wherever the host may.
+    assert_eq!(allowed(&output), allowed(&status));
+}
+
+#[test]
+fn a_copy_that_was_anticipated_in_vain_is_for_the_next_call_or_nobody() {
+    let yard = with_template(|| closed("/bin/sh"));
+    {
+        let _refused = yard.under_way();
+        yard.anticipate();
+    }
+    let _call = yard.under_way();
+    yard.anticipate();
+    assert_eq!(yard.waiting(), 1);
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    assert_eq!((ready.origin(), yard.waiting()), (Origin::Copied, 0));
+    assert_eq!(run(ready, shell("exit 3"), "/").0.status, Status::Code(3));
+    yard.anticipate();
+    // Another description is not that of the copy.
+    let folder = tempfile::tempdir().unwrap();
+    let other = yard.ready(project(folder.path()), LIMITS).unwrap();
+    assert_eq!((other.origin(), yard.waiting()), (Origin::Made, 0));
 }
 
 #[test]

@@ -20,7 +20,6 @@ use crate::outcome::Failure;
 use crate::policy::weigh::Hold;
 use crate::policy::{Decision, Policy, Profile, Ruling, Variable};
 use crate::registry::{Duplicate, Registered, Registry};
-use crate::tier::Tier;
 
 /// What the gate would say to a call, and why: `check` shows it. Nothing is written or run.
 #[derive(Debug)]
@@ -279,14 +278,6 @@ impl Examiner {
             programs: &self.programs,
             knowledge: Knowledge::shipped(),
         }
-    }
-
-    /// How a program of this call would be boxed if the call is allowed as it is; none if that takes
-    /// long to find out. It allows nothing.
-    pub(crate) fn foreseen(&self, call: &ToolCall) -> Option<Confinement> {
-        let runs = matches!(call.tool, Tool::Exec(_) | Tool::Line(_));
-        let is_quick = self.policy.files.sought.is_empty();
-        (runs && is_quick && self.policy.tier == Tier::Jail).then(|| self.confinement(call))
     }
 
     /// What a run of this call may touch and use; the caller can ask for less time only.
