@@ -61,10 +61,13 @@ impl Booting {
 
     /// Asks it for a program.
     pub(crate) fn ask(
-        &self,
+        &mut self,
         request: &Request,
         rights: &[BorrowedFd<'_>],
     ) -> Result<(), StartError> {
+        if let Spawned::Coming(coming) = &mut self.keeper {
+            coming.settle();
+        }
         let request = Request { left_processor: self.left_processor, ..*request };
         self.control.send(&request, rights).at(Step::SendRequest)
     }
@@ -84,19 +87,22 @@ impl Booting {
     /// Lets go of one that is another process's.
     pub(crate) fn leave_to_its_owner(self) {
         drop(self.control);
-        std::mem::forget(self.keeper);
+        match self.keeper {
+            Spawned::There(keeper) => std::mem::forget(keeper),
+            Spawned::Coming(coming) => coming.leave_to_its_owner(),
+        }
     }
 
     /// Starts a keeper for a box.
     pub(crate) fn begin() -> Result<Self, StartError> {
-        let booting = Self::unasked()?;
+        let mut booting = Self::unasked()?;
         booting.tell(&Request::empty(), None)?;
         Ok(booting)
     }
 
     /// Lets it make the namespaces of its box at once, in this cgroup.
     pub(crate) fn begin_early(
-        &self,
+        &mut self,
         namespaces: u64,
         identity: Identity,
         cgroup: Option<&Cgroup>,
@@ -107,7 +113,11 @@ impl Booting {
     }
 
     /// Tells it of a box. There need not be anyone yet to hear it.
-    fn tell(&self, request: &Request, unified: Option<BorrowedFd<'_>>) -> Result<(), StartError> {
+    fn tell(
+        &mut self,
+        request: &Request,
+        unified: Option<BorrowedFd<'_>>,
+    ) -> Result<(), StartError> {
         let supervisor = supervisor()?;
         let given: Vec<_> = [supervisor.as_fd()].into_iter().chain(unified).collect();
         let descriptors = if given.len() == 1 { 1 } else { 2 };

@@ -92,11 +92,13 @@ impl Cgroup {
     /// Makes the cgroups that the limits need, and one that counts processor time. A limit that
     /// this machine, or this user, cannot set is in [`Self::missing`].
     pub fn create(limits: CgroupLimits) -> Self {
-        Self::create_with(limits, Stroke::Cgroup, Hierarchies::read())
+        let cgroup = Self::create_with(limits, Stroke::Cgroup, Hierarchies::read());
+        cgroup.sweep();
+        cgroup
     }
 
     /// The same, in hierarchies that were found before, for a box with a first process, whose death
-    /// kills all that is in it.
+    /// kills all that is in it. What is beside it is swept when its program runs.
     pub(crate) fn create_for_box(limits: CgroupLimits, there: Result<Hierarchies, Errno>) -> Self {
         Self::create_with(limits, Stroke::FirstProcess, there)
     }
@@ -194,6 +196,11 @@ impl Cgroup {
         if let Some(Ok(folder)) = there.first("cpuacct").map(|place| Folder::make(&place, &[])) {
             self.folders.push(folder);
         }
+    }
+
+    /// Removes what dead supervisors have left beside it, once in a process: when there is time.
+    pub(crate) fn sweep(&self) {
+        self.folders.iter().for_each(Folder::sweep);
     }
 
     /// The names of its folders.

@@ -86,7 +86,7 @@ pub(crate) struct Keeper {
 
 /// A keeper that is being started. Dropping it waits for it, and for its end.
 #[derive(Debug)]
-pub(crate) struct Coming(Option<(Spawning, OwnedFd)>);
+pub(crate) struct Coming(Option<(Spawning, Option<OwnedFd>)>);
 
 impl Coming {
     /// Starts a keeper that listens on this end of the control socket.
@@ -105,13 +105,31 @@ impl Coming {
         };
         let begin = |image| Spawning::begin(image, control.as_fd(), place);
         let spawning = image.and_then(begin).at(Step::SpawnKeeper)?;
-        Ok(Self(Some((spawning, control))))
+        Ok(Self(Some((spawning, Some(control)))))
     }
 
     /// The processor that it was told to leave, as it is told itself.
     pub(crate) fn left_processor(&self) -> u64 {
         let left = self.0.as_ref().and_then(|(spawning, _)| spawning.left_processor());
         left.map_or(0, spawning::told_of)
+    }
+
+    /// Lets go of its end of the control socket as soon as it has it itself: a process that is forked
+    /// off this one would hold it, too.
+    pub(crate) fn settle(&mut self) {
+        if let Some((spawning, control)) = &mut self.0
+            && spawning.is_executed()
+        {
+            *control = None;
+        }
+    }
+
+    /// Lets go of one that is another process's.
+    pub(crate) fn leave_to_its_owner(mut self) {
+        if let Some((spawning, control)) = self.0.take() {
+            drop(control);
+            spawning.leave_to_its_owner();
+        }
     }
 
     /// The keeper, waited for.
@@ -125,6 +143,7 @@ impl Coming {
             // It has heard nothing of what it was told: that is still in the socket.
             Err(error) if is_refused(&error) => {
                 let image = Image::There(file_image()?.as_fd());
+                let control = control.ok_or(error)?;
                 Spawning::begin(image, control.as_fd(), Where::Anywhere)?.executed()
             }
             other => other,
@@ -135,7 +154,9 @@ impl Coming {
 
 impl Drop for Coming {
     fn drop(&mut self) {
-        drop(self.finish());
+        let executed = self.0.take().map(|(spawning, _)| spawning.executed());
+        // One that could be executed ends by itself, and is waited for.
+        drop(executed.and_then(Result::ok).map(|(pid, pidfd)| Keeper { pid, pidfd }));
     }
 }
 
@@ -171,8 +192,9 @@ fn file_image() -> io::Result<&'static OwnedFd> {
         let folders = [env::temp_dir(), "/dev/shm".into(), "/var/tmp".into()];
         let mut last = io::Error::from(Errno::ACCESS);
         for folder in folders {
-            match nameless_file(&folder).and_then(|file| proven(&file).map(|()| file)) {
-                Ok(file) => return clear_of_stdio(&file),
+            let file = nameless_file(&folder).and_then(|file| clear_of_stdio(&file));
+            match file.and_then(|file| proven(&file).map(|()| file)) {
+                Ok(file) => return Ok(file),
                 Err(error) => last = error,
             }
         }
@@ -209,7 +231,7 @@ fn unnamed_file(folder: &Path) -> io::Result<File> {
 /// Executes the file once, to find a folder that allows it.
 ///
 /// Another thread that forks at the wrong moment holds the writer for a while (ETXTBSY).
-fn proven(file: &File) -> io::Result<()> {
+fn proven(file: &OwnedFd) -> io::Result<()> {
     const ATTEMPTS: u32 = 20;
     for _ in 0..ATTEMPTS {
         // Without a control socket the keeper ends at once.

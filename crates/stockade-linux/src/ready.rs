@@ -39,6 +39,8 @@ pub struct Ready {
     origin: Origin,
     remains: Remains,
     duty: Option<Duty>,
+    /// Whether it has yet to say that the host's folders are gone, which was seen.
+    house: House,
 }
 
 /// How a box came to be.
@@ -128,9 +130,11 @@ impl Ordered {
             Attest::BeforeExecution => pid.map(|pid| attest::look_at_spaces(&expected, pid, &host)),
             Attest::No => None,
         };
-        let around = match spaces {
-            Some(spaces) => Some(look_around(&line, house, spaces)?),
-            None => hear_left(&line, house).map(|()| None)?,
+        let (around, house) = match spaces {
+            Some(spaces) => {
+                look_around(&line, house, spaces).map(|(it, house)| (Some(it), house))?
+            }
+            None => hear_left(&line, house).map(|()| (None, House::Own))?,
         };
         let tested = match gate.hear_as(Failure::default(), Patience::Generous) {
             Ok(Heard::Message(said, _)) => {
@@ -162,6 +166,7 @@ impl Ordered {
             origin: Origin::Made,
             remains,
             duty: None,
+            house,
         })
     }
 }
@@ -237,6 +242,9 @@ impl Ready {
         // would never be seen.
         drop((theirs, spec));
         hear_executed(&self.gate)?;
+        // The next that is heard is the end.
+        hear_left(&self.line, self.house)?;
+        self.remains.cgroup().into_iter().for_each(Cgroup::sweep);
         let Self { line, pid, pidfd, expected, attested, remains, mut duty, .. } = self;
         duty.iter_mut().for_each(Duty::begin);
         Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
@@ -281,14 +289,14 @@ fn look_around(
     line: &Line,
     house: House,
     spaces: rustix::io::Result<Spaces>,
-) -> Result<rustix::io::Result<Surroundings>, StartError> {
+) -> Result<(rustix::io::Result<Surroundings>, House), StartError> {
     let around = spaces.and_then(attest::look_around);
     match around {
         Ok(around) if house == House::Leaving && !around.has_one_root() => {
             hear_left(line, house)?;
-            Ok(around.again())
+            Ok((around.again(), House::Own))
         }
-        other => Ok(other),
+        other => Ok((other, house)),
     }
 }
 

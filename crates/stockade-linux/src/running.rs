@@ -216,14 +216,7 @@ impl Running {
         if let Some(result) = self.result {
             return result.map(Some);
         }
-        let heard = loop {
-            match self.line.hear(patience) {
-                // The host has seen that already.
-                Ok(Heard::Message(Report { kind: kind::LEFT, .. }, _)) => {}
-                other => break other,
-            }
-        };
-        let result = match heard {
+        let result = match self.line.hear(patience) {
             Ok(Heard::Nothing) => return Ok(None),
             Ok(Heard::Message(report, _)) => Ended::from_report(&report).ok_or(KeeperLost),
             Ok(Heard::Closed) | Err(_) => self.ended_with_first().ok_or(KeeperLost),

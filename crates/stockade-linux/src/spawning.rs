@@ -60,8 +60,9 @@ pub(crate) fn told_of(processor: usize) -> u64 {
 /// The processor of this thread, and those that are left without it.
 pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
     let (here, mut others) = (sched_getcpu(), sched_getaffinity(None).ok()?);
+    let may_return = others.is_set(here);
     others.unset(here);
-    (others.count() > 0).then_some((here, others))
+    (may_return && others.count() > 0).then_some((here, others))
 }
 
 impl Spawning {
@@ -90,7 +91,7 @@ impl Spawning {
         // SAFETY: the stack and the errand are in a mapping of their own, which stays until the process
         // has left; the entry makes system calls only. The kernel writes one descriptor, and clears the
         // word when the process leaves.
-        let pid = unsafe {
+        let mut clone = |flags| unsafe {
             libc::clone(
                 be_keeper,
                 room.errand_at().cast(),
@@ -101,9 +102,16 @@ impl Spawning {
                 room.errand().is_there.as_ptr(),
             )
         };
+        let mut pid = clone(flags);
+        if pid < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+            // An emulator may know no other such process than one that is waited for.
+            pid = clone(flags | libc::CLONE_VFORK);
+        }
         let error = io::Error::last_os_error();
         drop(signals);
-        let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+        let pid = if pid > 0 { Pid::from_raw(pid) } else { None };
+        let Some(pid) = pid else {
+            // Nobody has come who could leave.
             room.errand().is_there.store(0, Ordering::Relaxed);
             return Err(error);
         };
@@ -115,6 +123,17 @@ impl Spawning {
     /// The processor that it was told to leave.
     pub(crate) fn left_processor(&self) -> Option<usize> {
         self.left
+    }
+
+    /// Whether the image is executed already.
+    pub(crate) fn is_executed(&self) -> bool {
+        let Errand { is_there, errno, .. } = self.room.errand();
+        is_there.load(Ordering::Acquire) == 0 && errno.load(Ordering::Relaxed) == 0
+    }
+
+    /// Lets go of one that is another process's: nobody ever leaves the copy of its memory here.
+    pub(crate) fn leave_to_its_owner(self) {
+        std::mem::forget(self.room);
     }
 
     /// Waits until the image is executed: its process, and a handle on it.

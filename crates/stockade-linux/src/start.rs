@@ -160,7 +160,7 @@ fn launch(
     packed.request.descriptors = u32::try_from(slot::SCOPE.saturating_add(with_scope)).unwrap_or(0);
     packed.request.form = if sheet.is_some() { form::LOCKED } else { form::PLAIN };
     let supervisor = supervisor()?;
-    let booting = Booting::unasked()?;
+    let mut booting = Booting::unasked()?;
     let mut descriptors = vec![packed.strings.as_fd(); slot::SCOPE];
     for (slot, fd) in [
         (slot::STRINGS, packed.strings.as_fd()),

@@ -227,12 +227,15 @@ impl Stockade {
     fn execute(&self, permit: Permit) -> Result<Outcome, Failure> {
         let entry = permit.entry();
         let call = permit.call().to_string();
-        let result = Plan::new(permit, launch::probe())
-            .and_then(|plan| launch::start(plan, &self.reserve))
-            .and_then(|running| {
+        let started = Plan::new(permit, launch::probe()).and_then(|plan| {
+            if plan.tier() != Tier::Jail {
+                // It may take long to start.
                 self.gate.journal().keep_time();
-                running.wait()
-            });
+            }
+            launch::start(plan, &self.reserve)
+        });
+        self.gate.journal().keep_time();
+        let result = started.and_then(launch::Running::wait);
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
             Err(failure) => Event::Failure(record::Failure {

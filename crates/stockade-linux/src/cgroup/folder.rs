@@ -103,6 +103,13 @@ impl Folder {
         kill_all(&self.path)
     }
 
+    /// Removes what dead supervisors have left beside it, once in a process.
+    pub(super) fn sweep(&self) {
+        if let Some(parent) = self.path.parent() {
+            stale::remove_once(parent);
+        }
+    }
+
     /// Its last name.
     pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -251,9 +258,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         remove(&self.path);
-        if let Some(parent) = self.path.parent() {
-            stale::remove_once(parent);
-        }
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) fn name_of_host() -> String {
     format!("{OF_HOSTS}{}", Owner::this().text())
 }
 
-/// Removes the folders of supervisors that are gone; once for each parent in a process, when it removes
-/// its own: a box does not wait for it.
+/// Removes the folders of supervisors that are gone; once for each parent in a process, which has a
+/// folder there itself.
 pub(super) fn remove_once(parent: &Path) {
     static DONE: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let mut done = DONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -33,9 +33,9 @@ pub(super) fn remove_once(parent: &Path) {
 }
 
 fn remove_all(parent: &Path) {
-    /// A name and a dot: the kernel counts the folders in a folder of cgroups.
-    const LINKS_OF_EMPTY: u64 = 2;
-    if fs::metadata(parent).is_ok_and(|parent| parent.nlink() == LINKS_OF_EMPTY) {
+    /// A name, a dot, and our folder: the kernel counts the folders in a folder of cgroups.
+    const LINKS_WITH_OURS: u64 = 3;
+    if fs::metadata(parent).is_ok_and(|parent| parent.nlink() == LINKS_WITH_OURS) {
         return;
     }
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {

@@ -55,6 +55,13 @@ pub(crate) fn leave_host_in_child(cell: &Cell) -> Result<(), Failed> {
     if is_to_leave_host(cell) { root::leave_host_in_child() } else { Ok(()) }
 }
 
+/// Waits until they are gone.
+pub(crate) fn await_leaving_in_child(cell: &Cell) {
+    if is_to_leave_host(cell) {
+        root::await_leaving_in_child();
+    }
+}
+
 /// Uses the processor of the host too, which a process of the box was kept from so that both could work.
 pub(crate) fn use_all_processors(cell: &Cell) {
     if !cell.has(option::COPY) || cell.has(option::IS_BESIDE) {

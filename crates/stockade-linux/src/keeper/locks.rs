@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 
+use super::apply;
 use super::boxed::{Rule, option};
 use super::broker;
 use super::cell::Cell;
@@ -88,10 +89,25 @@ pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
     }
 }
 
+/// What a path names in the box. While the host's root lies over that of the box, a path that comes back
+/// to it would lead on into the host's.
+fn find(cell: &Cell, path: &CStr) -> sys::Result<Fd> {
+    let climbs = path.to_bytes().split(|byte| *byte == b'/').any(|name| name == b"..");
+    match mounts::find_without_links(path) {
+        Ok(found) if !climbs => return Ok(found),
+        Ok(found) => sys::close(found),
+        Err(Errno::LOOP) => {}
+        Err(_) if climbs => {}
+        Err(errno) => return Err(errno),
+    }
+    apply::await_leaving_in_child(cell);
+    mounts::handle(path)
+}
+
 fn allow(cell: &Cell, ruleset: Fd, rule: &Rule) -> sys::Result<()> {
     // The rights that a file can have: execute, write, read, cut, command a device.
     const FILE_RIGHTS: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15;
-    let beneath = mounts::handle(cell.text(rule.path))?;
+    let beneath = find(cell, cell.text(rule.path))?;
     let allowed = match sys::locks::landlock_allow(ruleset, rule.rights, beneath) {
         // Not a folder, which alone can have all rights.
         Err(Errno::INVAL) => {

@@ -1,6 +1,7 @@
 //! The root of a box: made of nothing, filled by a list of operations, entered, and sealed.
 
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::boxed::{Op, op, option};
 use super::cell::Cell;
@@ -37,11 +38,21 @@ pub(crate) fn make_in_child(cell: &mut Cell) -> Result<(), Failed> {
     mounts::pivot_root_here().at(Step::EnterRoot)
 }
 
+/// Whether the old root is gone, for who shares this memory.
+static HAS_LEFT: AtomicU32 = AtomicU32::new(0);
+
+/// Waits until the old root is gone. Should that fail everything ends.
+pub(crate) fn await_leaving_in_child() {
+    sys::sleep_while(&HAS_LEFT, 0);
+}
+
 /// Leaves the old root behind, which lies over the new one: what is mounted here is the host. The
 /// kernel waits for all processors then, so that it is done while the program's process has other
 /// things to do.
 pub(crate) fn leave_host_in_child() -> Result<(), Failed> {
     mounts::detach_here().at(Step::LeaveHost)?;
+    HAS_LEFT.store(1, Ordering::Release);
+    sys::wake(&HAS_LEFT);
     mounts::chdir(c"/").at(Step::LeaveHost)
 }
 

@@ -37,7 +37,7 @@ pub(crate) use self::processes::{
     processor, processors, reap, reap_next, schedule_first, set_name, set_nice, setsid,
     use_processors,
 };
-pub(crate) use self::sharing::Sharer;
+pub(crate) use self::sharing::{Sharer, sleep_while, wake};
 pub(crate) use self::signals::{
     await_child_signal, block_signals, child_signals, default_signals, heed_children,
     ignore_children, sig, unblock_signals,

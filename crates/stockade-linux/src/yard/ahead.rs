@@ -38,7 +38,7 @@ impl Ahead {
     /// Begins. None if something goes wrong, which will be told when the box is asked for.
     pub(super) fn begin(expected: Expectation) -> Option<Self> {
         let identity = Identity::of_caller();
-        let keeper = hasten::taken().or_else(Booting::elsewhere)?;
+        let mut keeper = hasten::taken().or_else(Booting::elsewhere)?;
         let mounts = MountWatch::begin().ok()?;
         // Before the keeper is told: it takes the lock of the mounts, of which this reads the list.
         let limits = Limits::of_new_box(expected.limits);

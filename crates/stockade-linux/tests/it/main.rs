@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod attest;
+mod beside;
 mod boxes;
 mod broker;
 mod broker_calls;

@@ -16,7 +16,8 @@ use rustix::io::{Errno, retry_on_intr};
 pub enum Durability {
     /// Before [`append`](super::Journal::append) returns.
     Each,
-    /// Within this window, while the process lives.
+    /// Within this window, while the process lives. For the first entries of a process it begins when
+    /// its program has started, or could not.
     Batched {
         /// The longest time between a write and its `fdatasync`.
         window: Duration,

@@ -163,9 +163,18 @@ pub(crate) fn find_by_path(path: &CStr) -> Result<Fd> {
     find_as(super::AT_FDCWD, path, RESOLVE_NO_LINKS)
 }
 
+/// The same, and a link at the end is none that could be meant: `Errno::LOOP`.
+pub(crate) fn find_without_links(path: &CStr) -> Result<Fd> {
+    open_how(super::AT_FDCWD, path, O_PATH | O_CLOEXEC, RESOLVE_NO_LINKS)
+}
+
 fn find_as(root: Fd, path: &CStr, resolve: u64) -> Result<Fd> {
+    open_how(root, path, O_PATH | O_CLOEXEC | O_NOFOLLOW, resolve)
+}
+
+fn open_how(root: Fd, path: &CStr, flags: usize, resolve: u64) -> Result<Fd> {
     // struct open_how: flags, mode, resolve.
-    let how = [(O_PATH | O_CLOEXEC | O_NOFOLLOW) as u64, 0, resolve];
+    let how = [flags as u64, 0, resolve];
     let (path, how) = (path.as_ptr().expose_provenance(), how.as_ptr().expose_provenance());
     // SAFETY: the kernel reads the path up to its NUL and the three words of open_how.
     unsafe { call(nr::OPENAT2, [root as usize, path, how, 24, 0, 0]) }.map(|fd| fd as Fd)

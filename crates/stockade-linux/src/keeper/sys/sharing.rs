@@ -49,17 +49,30 @@ impl Sharer {
 
     /// Waits until it has executed a program or ended, and so uses this memory no more.
     pub(crate) fn await_leaving(self) -> Pid {
-        const FUTEX_WAIT: usize = 0;
-        let word = word(self.stack);
-        let at = core::ptr::from_ref(word).expose_provenance();
-        while word.load(Ordering::Acquire) != 0 {
-            // SAFETY: the kernel reads the word, and sleeps if it is 1 still. Without a time it is
-            // woken by the kernel, which clears the word first, or for nothing.
-            let _looked_again = unsafe { call(nr::FUTEX, [at, FUTEX_WAIT, 1, 0, 0, 0]) };
-        }
+        // The kernel clears the word, and wakes who sleeps.
+        sleep_while(word(self.stack), 1);
         give_back(self.stack);
         self.pid
     }
+}
+
+/// Sleeps while a word has this value. Who changes it wakes this process.
+pub(crate) fn sleep_while(word: &AtomicU32, value: u32) {
+    const FUTEX_WAIT: usize = 0;
+    let at = core::ptr::from_ref(word).expose_provenance();
+    while word.load(Ordering::Acquire) == value {
+        // SAFETY: the kernel reads the word, and sleeps if it is the same still; for nothing it may
+        // wake, too. There is no time to read.
+        let _looked_again = unsafe { call(nr::FUTEX, [at, FUTEX_WAIT, value as usize, 0, 0, 0]) };
+    }
+}
+
+/// Wakes who sleeps while a word had another value.
+pub(crate) fn wake(word: &AtomicU32) {
+    const FUTEX_WAKE: usize = 1;
+    let at = core::ptr::from_ref(word).expose_provenance();
+    // SAFETY: the kernel uses the address as a name.
+    let _nobody = unsafe { call(nr::FUTEX, [at, FUTEX_WAKE, usize::MAX >> 33, 0, 0, 0]) };
 }
 
 /// The word that the kernel clears when the process has left.
