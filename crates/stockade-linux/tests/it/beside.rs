@@ -70,7 +70,7 @@ pub(crate) fn start_without_descriptors() {
         setrlimit(Resource::Nofile, limit).unwrap();
         let program = shell("echo ran");
         let open = fs::read_dir("/proc/self/fd").unwrap().count();
-        let current = u64::try_from(open + more).ok();
+        let current = u64::try_from(open.saturating_add(more)).ok();
         setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
         let hold = (more % 2 == 0).then(hasten);
         match start(program) {

@@ -29,23 +29,23 @@ a first process and the program, by a C program (`benches/launch/floor.c`) that 
 looks at nothing. *By the caller itself* is what a library could reach in its first call, *as a command* what a
 command could. Below `stockade --version` no command of Stockade can be: that is its own exec and start.
 
-What is not met, and where the floor is:
+Where the time goes, what is not met, and where the floor is:
 
-- *The first call*: the floor is well below the targets, and what is above it is work that the floor does not do. The host opens the
-  project, describes and orders the box, makes cgroups, judges and records the call, and describes the box again, 1.5 to 2 ms; at the same time,
-  on the other processor, there are the keeper, the namespaces and the root, 2 to 2.5 ms ([decision 0018](../decisions/0018-foreseen-box.md)): 0.6 to spawn
-  the keeper, 0.15 for the namespaces and 0.6 more for that of the network, 0.8 for the root and the locks.
-  Then come 0.3 ms for the look from outside and the hand-over, 0.6 for the program, 0.3 for its end, the figures and the report. Both
-  processors are busy for most of that: with more of them, or where a new process is put on an idle one at once, it takes less.
-- *A copy*: *library, process tier* is the same call without a box, judged, recorded and watched by a keeper. It is
-  above 2 x bare already, where the target is, and a copy adds 0.1 to 0.4 ms: four processes that hand over to each other,
-  four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter. A box that waits,
-  which is the default, has all of that behind it, and costs less than no box.
+- *The first call*: what is above the floor is work that the floor does not do. The host opens the project, describes and orders the
+  box, makes cgroups, judges and records the call, and describes the box again, 1.3 to 1.7 ms; at the same time, on the other processor
+  ([decision 0020](../decisions/0020-beside-the-host.md)), there are the keeper, the namespaces, the root and the locks, as long: 0.2 to spawn
+  the keeper, 0.15 for the namespaces and 0.4 more for that of the network, 0.7 for the root and the locks.
+  Then come 0.2 ms for the look from outside and the hand-over, 0.1 for exec, the program itself, which is most of a bare spawn, and 0.2 to 0.3
+  for its end, the figures and the report.
+- *A copy* is made while its call is judged and described, and still is more than the call without a box (*library, process tier*): four
+  processes that hand over to each other, four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter,
+  0.5 ms until it waits for its program. A box that waits, which is the default, has all of that behind it, and costs less than no box.
 - *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
   has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
-- *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it. Of the tools that
-  confine files and are installed here, bwrap with a minimal root is the quickest: as root the command is between that and bwrap's agent
-  profile, as an ordinary user it is ahead of both. It starts its keeper before it reads its arguments ([decision 0019](../decisions/0019-hastened-keeper.md)).
+- *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it: a virtual machine is asked
+  some 70 times what its processor can do before `main` of a program of glibc, and so it is before that of the program in the box. It starts
+  its keeper before it reads its arguments ([decision 0019](../decisions/0019-hastened-keeper.md)). bwrap is the quickest of the tools that confine files and are installed
+  here; the command is about as quick, and which of them is ahead differs from one machine to the next.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, which is why the binary is far behind
   bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.
