@@ -75,7 +75,7 @@ pub(crate) fn start_without_descriptors() {
         let hold = (more % 2 == 0).then(hasten);
         match start(program) {
             Ok(mut run) => say("last", finish(&mut run).1.trim()),
-            Err(_) => refused += 1,
+            Err(_) => refused = u32::saturating_add(refused, 1),
         }
         drop(hold);
     }
