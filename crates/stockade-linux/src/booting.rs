@@ -12,8 +12,8 @@ use crate::keeper::step::Step;
 use crate::keeper::wire::{Request, form};
 use crate::keeper::{Coming, Keeper};
 use crate::remains::Remains;
-use crate::spawning::Where;
 use crate::start::{At, StartError, supervisor};
+use crate::whereabouts::Where;
 
 /// The keeper. Dropping it ends it.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Booting {
         Ok(Self { control, keeper: Spawned::Coming(keeper), left_processor })
     }
 
-    /// Asks it for a program.
+    /// Asks it for a program or a box. There need not be anyone yet to hear it.
     pub(crate) fn ask(
         &mut self,
         request: &Request,
@@ -112,7 +112,7 @@ impl Booting {
         self.tell(&Request { namespaces, ..ids }, cgroup.and_then(Cgroup::unified))
     }
 
-    /// Tells it of a box. There need not be anyone yet to hear it.
+    /// Tells it of a box.
     fn tell(
         &mut self,
         request: &Request,

@@ -14,9 +14,9 @@ static HASTENED: Mutex<Option<(u32, Booting)>> = Mutex::new(None);
 #[must_use = "dropping it ends the keeper"]
 pub struct Hastened(());
 
-/// Starts a keeper, in a thread, for the first program or box that this process will ask for. For a
-/// command, which has its arguments and a policy to read before it knows what that is. If it cannot be
-/// had it is started when it is needed.
+/// Starts a keeper for the first program or box that this process will ask for, and does not wait for
+/// it. For a command, which has its arguments and a policy to read before it knows what that is. If it
+/// cannot be had it is started when it is needed.
 pub fn hasten() -> Hastened {
     let mut hastened = lock();
     if hastened.is_none() {

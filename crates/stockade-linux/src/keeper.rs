@@ -67,13 +67,14 @@ use std::time::Duration;
 use std::{env, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use self::step::Step;
-use crate::spawning::{self, Image, Spawning, Where};
+use crate::spawning::{self, Image, Spawning};
 use crate::start::{At, StartError};
+use crate::whereabouts::Where;
 
 static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
 
@@ -92,16 +93,14 @@ impl Coming {
     /// Starts a keeper that listens on this end of the control socket.
     pub(crate) fn begin(control: OwnedFd, place: Where) -> Result<Self, StartError> {
         let image = match (IMAGE.get(), place) {
-            (Some(image), _) => Ok(Image::There(image.as_fd())),
+            (Some(image), _) => Ok(Image::There(image.as_raw_fd())),
             // This process has other things to do than to write it.
             (None, Where::Elsewhere) => Ok(Image::Bytes(PROGRAM)),
-            (None, Where::Anywhere) => image().map(|image| Image::There(image.as_fd())),
-        };
-        let image = match image {
-            Err(error) if is_refused(&error) => {
-                file_image().map(|image| Image::There(image.as_fd()))
+            (None, Where::Anywhere) => match image() {
+                Err(error) if is_refused(&error) => file_image(),
+                other => other,
             }
-            other => other,
+            .map(|image| Image::There(image.as_raw_fd())),
         };
         let begin = |image| Spawning::begin(image, control.as_fd(), place);
         let spawning = image.and_then(begin).at(Step::SpawnKeeper)?;
@@ -110,8 +109,7 @@ impl Coming {
 
     /// The processor that it was told to leave, as it is told itself.
     pub(crate) fn left_processor(&self) -> u64 {
-        let left = self.0.as_ref().and_then(|(spawning, _)| spawning.left_processor());
-        left.map_or(0, spawning::told_of)
+        self.0.as_ref().map_or(0, |(spawning, _)| spawning.left_processor())
     }
 
     /// Lets go of its end of the control socket as soon as it has it itself: a process that is forked
@@ -142,7 +140,7 @@ impl Coming {
         let spawned = match spawning.executed() {
             // It has heard nothing of what it was told: that is still in the socket.
             Err(error) if is_refused(&error) => {
-                let image = Image::There(file_image()?.as_fd());
+                let image = Image::There(file_image()?.as_raw_fd());
                 let control = control.ok_or(error)?;
                 Spawning::begin(image, control.as_fd(), Where::Anywhere)?.executed()
             }
@@ -170,19 +168,7 @@ static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
 
 /// The keeper as a sealed memory file, made once.
 fn image() -> io::Result<&'static OwnedFd> {
-    once(&IMAGE, || {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let fd = match memfd_create("stockade-keeper", flags | MemfdFlags::EXEC) {
-            // The flag is known since Linux 6.3.
-            Err(Errno::INVAL) => memfd_create("stockade-keeper", flags)?,
-            other => other?,
-        };
-        let mut file = File::from(fd);
-        file.write_all(PROGRAM)?;
-        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-        fcntl_add_seals(&file, seals)?;
-        clear_of_stdio(&file)
-    })
+    once(&IMAGE, || clear_of_stdio(&spawning::sealed(PROGRAM)?))
 }
 
 /// The keeper as a file without a name, made once, where memory files cannot be executed.
@@ -236,7 +222,7 @@ fn proven(file: &OwnedFd) -> io::Result<()> {
     for _ in 0..ATTEMPTS {
         // Without a control socket the keeper ends at once.
         let nothing = File::open("/dev/null")?;
-        let image = Image::There(file.as_fd());
+        let image = Image::There(file.as_raw_fd());
         let spawning = Spawning::begin(image, nothing.as_fd(), Where::Anywhere)?;
         match spawning.executed() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
@@ -249,7 +235,7 @@ fn proven(file: &OwnedFd) -> io::Result<()> {
 }
 
 /// A copy above standard error, since a spawn replaces what is below.
-fn clear_of_stdio(file: &File) -> io::Result<OwnedFd> {
+fn clear_of_stdio(file: impl AsFd) -> io::Result<OwnedFd> {
     const FIRST_AFTER_STDERR: i32 = 3;
     Ok(fcntl_dupfd_cloexec(file, FIRST_AFTER_STDERR)?)
 }

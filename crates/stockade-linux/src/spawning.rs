@@ -7,6 +7,7 @@
 #![expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "registers are words: what goes into a system call is converted here"
 )]
@@ -20,9 +21,10 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use rustix::thread::{CpuSet, futex, sched_getaffinity, sched_getcpu};
+use rustix::thread::{CpuSet, futex};
 
 use crate::keeper::raw::system_call;
+use crate::whereabouts::{Where, other_processors};
 
 /// The process. Dropping it waits until it has left this memory.
 #[derive(Debug)]
@@ -35,43 +37,16 @@ pub(crate) struct Spawning {
 
 /// What it executes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Image<'a> {
-    /// This file.
-    There(BorrowedFd<'a>),
+pub(crate) enum Image {
+    /// The file behind a descriptor, which is open when it begins.
+    There(RawFd),
     /// A memory file of its own with this in it.
     Bytes(&'static [u8]),
 }
 
-/// Where it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Where {
-    /// Wherever the kernel puts it.
-    Anywhere,
-    /// On another processor than this thread, if there is one: some schedulers put what is new or is
-    /// woken beside who does it, though another is idle. It has to be told when it may come back.
-    Elsewhere,
-}
-
-/// A processor as a keeper is told of it; zero is none.
-pub(crate) fn told_of(processor: usize) -> u64 {
-    u64::try_from(processor).map_or(0, |number| number.saturating_add(1))
-}
-
-/// The processor of this thread, and those that are left without it.
-pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
-    let (here, mut others) = (sched_getcpu(), sched_getaffinity(None).ok()?);
-    let may_return = others.is_set(here);
-    others.unset(here);
-    (may_return && others.count() > 0).then_some((here, others))
-}
-
 impl Spawning {
     /// Begins to execute an image, whose standard input is this end of the control socket.
-    pub(crate) fn begin(
-        image: Image<'_>,
-        control: BorrowedFd<'_>,
-        place: Where,
-    ) -> io::Result<Self> {
+    pub(crate) fn begin(image: Image, control: BorrowedFd<'_>, place: Where) -> io::Result<Self> {
         // Its streams take the places of the host's.
         let control = fcntl_dupfd_cloexec(control, FIRST_AFTER_STDERR)?;
         let (left, others) = match place {
@@ -79,10 +54,6 @@ impl Spawning {
             Where::Elsewhere => other_processors(),
         }
         .unzip();
-        let image = match image {
-            Image::There(image) => Ok(image.as_raw_fd()),
-            Image::Bytes(bytes) => Err(bytes),
-        };
         let room = Room::new(image, control.as_raw_fd(), others)?;
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
@@ -120,9 +91,10 @@ impl Spawning {
         Ok(Self { pid, pidfd, room, left })
     }
 
-    /// The processor that it was told to leave.
-    pub(crate) fn left_processor(&self) -> Option<usize> {
-        self.left
+    /// The processor that it was told to leave, plus one, as it is told itself; zero is none.
+    pub(crate) fn left_processor(&self) -> u64 {
+        let number = self.left.and_then(|number| u64::try_from(number).ok());
+        number.map_or(0, |number| number.saturating_add(1))
     }
 
     /// Whether the image is executed already.
@@ -174,7 +146,7 @@ struct Errand {
     is_there: AtomicU32,
     /// Why the image could not be executed.
     errno: AtomicI32,
-    image: Result<RawFd, &'static [u8]>,
+    image: Image,
     control: RawFd,
     /// Where to run.
     processors: Option<CpuSet>,
@@ -184,11 +156,7 @@ impl Room {
     const BYTES: usize = 64 << 10;
     const STACK_BYTES: usize = Self::BYTES - size_of::<Errand>();
 
-    fn new(
-        image: Result<RawFd, &'static [u8]>,
-        control: RawFd,
-        processors: Option<CpuSet>,
-    ) -> io::Result<Self> {
+    fn new(image: Image, control: RawFd, processors: Option<CpuSet>) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping where the kernel likes has no effect on others.
         let start =
@@ -293,12 +261,22 @@ fn execute_in_child(errand: &Errand) -> Result<(), i32> {
     let envp = [ptr::null::<u8>()];
     let (path, flags) = (c"".as_ptr().expose_provenance(), word(libc::AT_EMPTY_PATH));
     let tables = [argv.as_ptr().expose_provenance(), envp.as_ptr().expose_provenance()];
-    let image = errand.image.map_or_else(memory_file_in_child, |image| Ok(word(image)))?;
+    let image = match errand.image {
+        Image::There(image) => word(image),
+        Image::Bytes(bytes) => memory_file(bytes)?,
+    };
     in_child(libc::SYS_execveat, [image, path, tables[0], tables[1], flags, 0]).map(drop)
 }
 
-/// Makes a sealed memory file, as that which the host makes for later ones.
-fn memory_file_in_child(mut bytes: &[u8]) -> Result<usize, i32> {
+/// A sealed memory file with this in it, for those that begin later.
+pub(crate) fn sealed(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let file = memory_file(bytes).map_err(io::Error::from_raw_os_error)?;
+    // SAFETY: it was made just now, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(file as RawFd) })
+}
+
+/// Makes a sealed memory file, without libc.
+fn memory_file(mut bytes: &[u8]) -> Result<usize, i32> {
     let name = KEEPER.as_ptr().expose_provenance();
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     let make =

@@ -13,9 +13,8 @@ use crate::jail::pack::{self, Fittings, Sheet};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Outlook, Ready, hear_first};
 use crate::remains::Remains;
-use crate::spawning::Where;
 use crate::start::{At, StartError, supervisor};
-use crate::whereabouts::{Moved, Whereabouts};
+use crate::whereabouts::{Where, Whereabouts};
 
 /// A template. Dropping it ends it, and with it every box that was copied from it.
 #[derive(Debug)]
@@ -75,10 +74,8 @@ impl Template {
             limits: &limits,
             supervisor: None,
         };
-        let mut packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
-        if self.whereabouts.be(place) == Moved::Once {
-            packed.note_beside();
-        }
+        let packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
+        self.whereabouts.be(place);
         self.line.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
         drop(packed);
         drop((line_far, gate_far));

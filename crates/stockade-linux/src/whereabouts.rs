@@ -1,51 +1,55 @@
-//! On which processors a template makes its copies.
+//! On which processors boxes are made: beside the host, if it has something to do meanwhile.
 
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use crate::spawning::{Where, other_processors};
-
-/// Where a template's process may run. Its copies are told if it was ever moved: they use all processors
-/// again before their programs run.
-#[derive(Debug)]
-pub(crate) struct Whereabouts {
-    process: Option<(Pid, CpuSet)>,
-    now: Mutex<(Where, Moved)>,
+/// Where a process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// Wherever the kernel puts it.
+    Anywhere,
+    /// On another processor than this thread, if there is one: some schedulers put what is new or is
+    /// woken beside who does it, though another is idle. A program uses all of them again.
+    Elsewhere,
 }
 
-/// Whether a process was ever kept from a processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moved {
-    /// Never.
-    Never,
-    /// It was, and may be so still.
-    Once,
+/// The processor of this thread, and those that are left without it; none if it has no other.
+pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
+    let (here, mut others) = (sched_getcpu(), sched_getaffinity(None).ok()?);
+    let may_return = others.is_set(here);
+    others.unset(here);
+    (may_return && others.count() > 0).then_some((here, others))
+}
+
+/// Where a template's process may run.
+#[derive(Debug)]
+pub(crate) struct Whereabouts {
+    /// The process, and all processors that it could use when it was made.
+    process: Option<(Pid, CpuSet)>,
+    now: Mutex<Where>,
 }
 
 impl Whereabouts {
-    /// Those of a process that may run wherever it could when it was made.
+    /// Those of a process that was not moved yet.
     pub(crate) fn of(process: Option<Pid>) -> Self {
-        let all =
-            process.and_then(|process| Some((process, sched_getaffinity(Some(process)).ok()?)));
-        Self { process: all, now: Mutex::new((Where::Anywhere, Moved::Never)) }
+        let all = |process| Some((process, sched_getaffinity(Some(process)).ok()?));
+        Self { process: process.and_then(all), now: Mutex::new(Where::Anywhere) }
     }
 
     /// Moves it, before it is told to make a copy. What cannot be done only takes longer.
-    pub(crate) fn be(&self, place: Where) -> Moved {
+    pub(crate) fn be(&self, place: Where) {
+        let Some((process, all)) = &self.process else { return };
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((process, all)) = &self.process {
-            let wanted = match place {
-                Where::Elsewhere => other_processors().map(|(_, others)| others),
-                Where::Anywhere if now.0 == Where::Elsewhere => Some(*all),
-                Where::Anywhere => None,
-            };
+        let wanted = match (place, *now) {
             // This thread may have moved itself, so that it is said each time.
-            if wanted.is_some_and(|wanted| sched_setaffinity(Some(*process), &wanted).is_ok()) {
-                *now = (place, Moved::Once);
-            }
+            (Where::Elsewhere, _) => other_processors().map(|(_, others)| others),
+            (Where::Anywhere, Where::Elsewhere) => Some(*all),
+            (Where::Anywhere, Where::Anywhere) => None,
+        };
+        if wanted.is_some_and(|wanted| sched_setaffinity(Some(*process), &wanted).is_ok()) {
+            *now = place;
         }
-        now.1
     }
 }

@@ -34,8 +34,8 @@ use crate::jail::pack::Sheet;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Origin, Outlook, Ready};
-use crate::spawning::Where;
 use crate::start::{At, StartError};
+use crate::whereabouts::Where;
 
 /// Where boxes wait. Dropping it ends all that wait; those in use go on.
 #[derive(Debug)]
@@ -87,12 +87,11 @@ impl Yard {
         other
     }
 
-    /// Says that such a box will be asked for soon: what it needs whatever is in it is made meanwhile,
-    /// in a thread.
+    /// Says that such a box will be asked for soon: what it needs whatever is in it is made meanwhile.
     pub fn expect(&self, expected: Expectation) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if ahead.is_none() {
-            // Without a thread it is made when it is needed.
+            // What cannot be made now is made when it is needed.
             *ahead = Ahead::begin(expected);
         }
     }

@@ -72,7 +72,7 @@ pub fn start(plan: Plan, reserve: &Reserve) -> Result<Running, Failure> {
 }
 
 /// Says that a program may run like this in the jail, if it is allowed: its box is made meanwhile, if
-/// it is the first. What goes wrong is told when it is asked for.
+/// it is the first or none waits. What goes wrong is told when it is asked for.
 pub(crate) fn foresee(reserve: &Reserve, confinement: impl FnOnce() -> Option<Confinement>) {
     if !reserve.yard.is_expecting() {
         reserve.yard.anticipate();

@@ -64,11 +64,6 @@ enum Held<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Notes that the box may be made beside the host.
-    pub(crate) fn note_beside(&mut self) {
-        self.plan.options |= option::IS_BESIDE;
-    }
-
     /// The descriptors in the order of the plan.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let fds = self.held.iter().map(|held| match held {

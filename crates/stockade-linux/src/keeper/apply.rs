@@ -62,19 +62,12 @@ pub(crate) fn await_leaving_in_child(cell: &Cell) {
     }
 }
 
-/// Uses the processor of the host too, which a process of the box was kept from so that both could work.
-pub(crate) fn use_all_processors(cell: &Cell) {
-    if !cell.has(option::COPY) || cell.has(option::IS_BESIDE) {
-        processors::use_all();
-    }
-}
-
 /// Turns a process of the box into the program that the host hands over. Returns only what went
 /// wrong.
 pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
     let program = locked.and_then(|seen| {
-        use_all_processors(cell);
+        processors::use_all();
         let job = gate::await_job_in_child(cell, seen)?;
         take_on_in_child(&job, cell).map(|program| (job, program))
     });

@@ -113,8 +113,6 @@ pub(crate) mod option {
     pub(crate) const CGROUPS_LATER: u32 = 1 << 5;
     /// Somebody waits until nothing is left of the box.
     pub(crate) const IS_AWAITED: u32 = 1 << 6;
-    /// The box is made beside the host, and not on its processor, which it may use afterwards.
-    pub(crate) const IS_BESIDE: u32 = 1 << 7;
 }
 
 /// The most files that enter cgroups: version 1 has a hierarchy for each controller.

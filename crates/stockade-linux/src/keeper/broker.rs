@@ -31,7 +31,7 @@ use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, notices, pr};
 use super::watch::{At, Failed};
 use super::wire::{Failure, kind};
-use super::{apply, first, gate};
+use super::{apply, first, gate, processors};
 
 /// What the first process needs to make names for the program.
 pub(crate) struct Broker {
@@ -70,7 +70,7 @@ pub(crate) fn fork_program(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
         Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
         Forked::Parent(program) => {
             first::announce(line, kind::FORKED).at(Step::Announce)?;
-            apply::use_all_processors(cell);
+            processors::use_all();
             Ok(program)
         }
     }

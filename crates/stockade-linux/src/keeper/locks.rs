@@ -93,15 +93,13 @@ pub(crate) fn restrict_files_in_child(cell: &Cell) -> Result<Seen, Failed> {
 /// to it would lead on into the host's.
 fn find(cell: &Cell, path: &CStr) -> sys::Result<Fd> {
     let climbs = path.to_bytes().split(|byte| *byte == b'/').any(|name| name == b"..");
-    match mounts::find_without_links(path) {
-        Ok(found) if !climbs => return Ok(found),
-        Ok(found) => sys::close(found),
-        Err(Errno::LOOP) => {}
-        Err(_) if climbs => {}
-        Err(errno) => return Err(errno),
+    match if climbs { Err(Errno::LOOP) } else { mounts::find_without_links(path) } {
+        Err(Errno::LOOP) => {
+            apply::await_leaving_in_child(cell);
+            mounts::handle(path)
+        }
+        other => other,
     }
-    apply::await_leaving_in_child(cell);
-    mounts::handle(path)
 }
 
 fn allow(cell: &Cell, ruleset: Fd, rule: &Rule) -> sys::Result<()> {

@@ -11,7 +11,7 @@ use super::step::Step;
 use super::sys::{self, Fd, Pid, Sharer, pr};
 use super::watch::{At, Failed, tell};
 use super::wire::{Report, kind};
-use super::{apply, first};
+use super::{apply, first, processors};
 
 /// Starts the program's process, and waits until it has executed the program or failed. While it puts
 /// its locks on, the host's folders go, and the host is told: until then it lets no program in.
@@ -26,7 +26,7 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
-    apply::use_all_processors(cell);
+    processors::use_all();
     let program = started.await_leaving();
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
     job::forget_strings();

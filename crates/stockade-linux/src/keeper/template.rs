@@ -48,6 +48,7 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
     sys::close_from(SUPERVISOR + 1, 0).at(Step::CloseDescriptors)?;
     sys::set_name(c"stockade-yard");
     processors::use_all();
+    // The host may have it leave some, and each copy uses all before its program runs.
     processors::note_all();
     first::announce(CONTROL, kind::FORKED).at(Step::Announce)
 }

@@ -9,9 +9,9 @@ use crate::cgroup::{Cgroup, CgroupLimits};
 use crate::jail::Jail;
 use crate::jail::key::Key;
 use crate::ready::{Ordered, Origin, Outlook, Ready};
-use crate::spawning::Where;
 use crate::start::StartError;
 use crate::template::Template;
+use crate::whereabouts::Where;
 
 /// How many cgroups are made in advance.
 const CGROUPS_WANTED: usize = 2;

@@ -12,6 +12,7 @@ use stockade_linux::{
 };
 
 use crate::boxes::{closed, project};
+use crate::early::children_of;
 use crate::roles::{command, said, say};
 use crate::support::{Mark, bare, finish, shell, skip, text, within};
 
@@ -93,13 +94,54 @@ fn a_copy_that_was_anticipated_is_given_and_keeps_all_that_any_other_does() {
     assert_eq!((ready.origin(), yard.waiting()), (Origin::Copied, 0));
     let attested = ready.attested().unwrap();
     assert_eq!((&attested.kept, &attested.missing), (&seen.kept, &Vec::new()));
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let (_, output, _) = run(ready, shell("cat /proc/self/status"), "/");
-    let allowed = |status: &str| {
-        status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned)
-    };
     // It was made beside the host, and runs wherever the host may.
-    assert_eq!(allowed(&output), allowed(&status));
+    assert_eq!(processors_in(ready), processors());
+}
+
+/// The processors that this process may use.
+fn processors() -> String {
+    allowed(&fs::read_to_string("/proc/self/status").unwrap())
+}
+
+/// Those that a program in a box may use.
+fn processors_in(ready: Ready) -> String {
+    allowed(&run(ready, shell("cat /proc/self/status"), "/").1)
+}
+
+fn allowed(status: &str) -> String {
+    status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap_or("none").to_owned()
+}
+
+/// The template may be moved for another call before it makes the copy that it was told of.
+#[test]
+fn a_copy_uses_all_processors_whoever_moves_the_template() {
+    let output = command("moves-template").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said(&told, "processors"), said(&told, "all"));
+}
+
+pub(crate) fn move_template() {
+    let yard = with_template(|| closed("/bin/sh"));
+    let is_template = |pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|name| name.trim() == "stockade-yard")
+    };
+    let keepers = children_of(std::process::id()).into_iter();
+    let template = keepers.flat_map(children_of).find(is_template).unwrap();
+    let signal =
+        |name: &str| bare("kill").args([name, template.to_string().as_str()]).status().unwrap();
+    signal("-STOP");
+    std::thread::scope(|scope| {
+        let copy = scope.spawn(|| processors_in(yard.ready(closed("/bin/sh"), LIMITS).unwrap()));
+        // It has been told of the copy, and is moved for the next before it makes it.
+        std::thread::sleep(Duration::from_millis(200));
+        let _call = yard.under_way();
+        yard.anticipate();
+        signal("-CONT");
+        say("processors", copy.join().unwrap());
+        say("all", processors());
+    });
 }
 
 #[test]

@@ -12,10 +12,10 @@ impl Examiner {
         runs && self.policy().tier == Tier::Jail
     }
 
-    /// How its program would be boxed if the call is allowed as it is; none if that takes long to find
+    /// How that program would be boxed if the call is allowed as it is; none if that takes long to find
     /// out.
     pub(crate) fn foreseen(&self, call: &ToolCall) -> Option<Confinement> {
         let is_quick = self.policy().files.sought.is_empty();
-        (is_quick && self.would_be_jailed(call)).then(|| self.confinement(call))
+        is_quick.then(|| self.confinement(call))
     }
 }

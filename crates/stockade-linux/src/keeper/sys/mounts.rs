@@ -163,7 +163,7 @@ pub(crate) fn find_by_path(path: &CStr) -> Result<Fd> {
     find_as(super::AT_FDCWD, path, RESOLVE_NO_LINKS)
 }
 
-/// The same, and a link at the end is none that could be meant: `Errno::LOOP`.
+/// The same, and a link at its end is refused as one on the way is: `Errno::LOOP`.
 pub(crate) fn find_without_links(path: &CStr) -> Result<Fd> {
     open_how(super::AT_FDCWD, path, O_PATH | O_CLOEXEC, RESOLVE_NO_LINKS)
 }
