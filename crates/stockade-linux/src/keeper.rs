@@ -1,6 +1,7 @@
 //! The keeper as the host sees it: an embedded program, loaded once, spawned for every run.
 
 pub(crate) mod boxed;
+pub(crate) mod cloning;
 pub(crate) mod mechanism;
 pub(crate) mod raw;
 pub(crate) mod step;

@@ -23,6 +23,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, futex};
 
+use crate::keeper::cloning::{Clone, clone_and_call};
 use crate::keeper::raw::system_call;
 use crate::whereabouts::{Where, other_processors};
 
@@ -57,35 +58,29 @@ impl Spawning {
         let room = Room::new(image, control.as_raw_fd(), others)?;
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+        let mut how = Clone {
+            number: libc::SYS_clone as usize,
+            flags: word(flags),
+            stack_end: room.errand_at().cast(),
+            pidfd: ptr::from_mut(&mut pidfd),
+            is_there: room.errand().is_there.as_ptr(),
+        };
         // A handler of the host must not run in a process that is not the host.
         let signals = Blocked::all();
-        // SAFETY: the stack and the errand are in a mapping of their own, which stays until the process
-        // has left; the entry makes system calls only. The kernel writes one descriptor, and clears the
-        // word when the process leaves.
-        let mut clone = |flags| unsafe {
-            libc::clone(
-                be_keeper,
-                room.errand_at().cast(),
-                flags,
-                room.errand_at().cast(),
-                ptr::from_mut(&mut pidfd),
-                ptr::null_mut::<c_void>(),
-                room.errand().is_there.as_ptr(),
-            )
-        };
-        let mut pid = clone(flags);
-        if pid < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        let begun = match clone(&how, &room) {
             // An emulator may know no other such process than one that is waited for.
-            pid = clone(flags | libc::CLONE_VFORK);
-        }
-        let error = io::Error::last_os_error();
+            Err(libc::EINVAL) => {
+                how.flags |= word(libc::CLONE_VFORK);
+                clone(&how, &room)
+            }
+            other => other,
+        };
         drop(signals);
-        let pid = if pid > 0 { Pid::from_raw(pid) } else { None };
-        let Some(pid) = pid else {
+        let pid = begun.map_err(|errno| {
             // Nobody has come who could leave.
             room.errand().is_there.store(0, Ordering::Relaxed);
-            return Err(error);
-        };
+            io::Error::from_raw_os_error(errno)
+        })?;
         // SAFETY: the kernel has just made it for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         Ok(Self { pid, pidfd, room, left })
@@ -227,15 +222,26 @@ impl Drop for Blocked {
     }
 }
 
-/// The process until it executes. Returns, and so ends, only if that fails.
-extern "C" fn be_keeper(errand: *mut c_void) -> c_int {
-    const FAILED: c_int = 127;
+/// Begins the process, in a room whose errand says all it needs.
+fn clone(how: &Clone, room: &Room) -> Result<Pid, i32> {
+    // SAFETY: the stack and the errand are in a mapping of their own, which stays until the process has
+    // left; the entry makes system calls only. The kernel writes one descriptor, and clears the word
+    // when the process leaves.
+    let begun = unsafe { clone_and_call(how, be_keeper, room.errand_at().cast()) };
+    checked(begun).and_then(|pid| Pid::from_raw(pid as i32).ok_or(libc::ECHILD))
+}
+
+/// The process until it executes. It ends only if that fails.
+extern "C" fn be_keeper(errand: *const c_void) -> ! {
+    const FAILED: usize = 127;
     // SAFETY: `begin` gives an errand, which stays until this process has left.
     let errand = unsafe { &*errand.cast::<Errand>() };
     if let Err(errno) = execute_in_child(errand) {
         errand.errno.store(errno, Ordering::Relaxed);
     }
-    FAILED
+    loop {
+        let _ended = in_child(libc::SYS_exit_group, [FAILED, 0, 0, 0, 0, 0]);
+    }
 }
 
 /// Makes its streams what a keeper's are, and executes the image.
@@ -306,7 +312,11 @@ fn word(number: c_int) -> usize {
 fn in_child(number: libc::c_long, args: [usize; 6]) -> Result<usize, i32> {
     // SAFETY: every pointer that is given to this points to what lives in the caller, with a NUL or a
     // null at its end or with its length beside it.
-    let result = unsafe { system_call(number as usize, args) };
+    checked(unsafe { system_call(number as usize, args) })
+}
+
+/// What the kernel gave, apart from its errors.
+fn checked(result: isize) -> Result<usize, i32> {
     // The last 4095 values are negated error numbers: MAX_ERRNO in linux/err.h.
     if (-4095..0).contains(&result) {
         Err(result.wrapping_neg() as i32)

@@ -14,6 +14,7 @@ mod broker;
 mod cell;
 mod cgroups;
 mod child;
+mod cloning;
 mod counter;
 mod early;
 mod first;

@@ -4,6 +4,8 @@
 //! What it leaves in that memory is cleared away before the first process goes on: the arguments and
 //! the environment of the program are no business of anybody else.
 
+use core::ffi::c_void;
+
 use super::cell::Cell;
 use super::gate;
 use super::job;
@@ -45,8 +47,7 @@ fn show(cell: &Cell, line: Fd) -> Result<(), Failed> {
     sys::send(line, &left, None).at(Step::Announce)
 }
 
-#[expect(clippy::cast_ptr_alignment, reason = "the pointer was made from such a value")]
-extern "C" fn be_program(cell: *const u8) -> ! {
+extern "C" fn be_program(cell: *const c_void) -> ! {
     // SAFETY: `start` gives a reference to such a value, and waits.
     let cell = unsafe { &*cell.cast::<Cell>() };
     gate::fail_in_child(cell, apply::become_program_in_child(cell))

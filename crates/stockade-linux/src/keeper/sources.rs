@@ -12,6 +12,8 @@
     reason = "two descriptors, which are small and not negative, become a word and back"
 )]
 
+use core::ffi::c_void;
+
 use super::boxed::{NONE, Op, new, op};
 use super::cell::Cell;
 use super::step::Step;
@@ -85,7 +87,7 @@ fn owners_namespace(cell: &Cell, one: &Op) -> sys::Result<Fd> {
 }
 
 /// Ends when the keeper closes its end or dies.
-extern "C" fn hold_open(ends: *const u8) -> ! {
+extern "C" fn hold_open(ends: *const c_void) -> ! {
     let [wait, hold] = from_argument(ends);
     sys::close(hold);
     let _closed = sys::read(wait, &mut [0]);
@@ -93,11 +95,11 @@ extern "C" fn hold_open(ends: *const u8) -> ! {
 }
 
 /// Both ends of a pipe in one word: who is given it need not look into memory that is not its own.
-fn as_argument([wait, hold]: [Fd; 2]) -> *const u8 {
+fn as_argument([wait, hold]: [Fd; 2]) -> *const c_void {
     core::ptr::without_provenance((wait as usize) << FD_BITS | hold as usize)
 }
 
-fn from_argument(ends: *const u8) -> [Fd; 2] {
+fn from_argument(ends: *const c_void) -> [Fd; 2] {
     let ends = ends.addr();
     [(ends >> FD_BITS) as Fd, (ends & ((1 << FD_BITS) - 1)) as Fd]
 }

@@ -1,7 +1,9 @@
 //! Processes that share the memory of who starts them, which costs no copy of it.
 
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use super::super::cloning::{Clone, clone_and_call};
 use super::{Pid, Result, call, checked, map, nr, sig, unmap};
 
 /// A process that shares this one's memory, on a stack of its own. Its stack stays until it is waited
@@ -25,19 +27,26 @@ impl Sharer {
     /// the argument points to is there until it has left.
     pub(crate) unsafe fn start(
         namespaces: u64,
-        entry: extern "C" fn(*const u8) -> !,
-        argument: *const u8,
+        entry: extern "C" fn(*const c_void) -> !,
+        argument: *const c_void,
     ) -> Result<Self> {
         const CLONE_VM: usize = 0x100;
         const CLONE_CHILD_CLEARTID: usize = 0x0020_0000;
         let stack = map(None, STACK_BYTES)?;
-        let end = stack.wrapping_byte_add(STACK_BYTES - WORD_BYTES).cast();
+        let end = stack.wrapping_byte_add(STACK_BYTES - WORD_BYTES);
         word(stack).store(1, Ordering::Relaxed);
-        let flags = namespaces as usize | CLONE_VM | CLONE_CHILD_CLEARTID | sig::CHLD;
+        let how = Clone {
+            number: nr::CLONE,
+            flags: namespaces as usize | CLONE_VM | CLONE_CHILD_CLEARTID | sig::CHLD,
+            stack_end: end.cast(),
+            pidfd: core::ptr::null_mut(),
+            // The word, which lies where the stack ends.
+            is_there: end.cast(),
+        };
         // SAFETY: the caller answers for entry and argument; the stack was mapped just now, and ends
         // at a multiple of 16 bytes. The process starts there and never comes back here, so that this
         // frame is used by one process only.
-        let started = unsafe { clone_and_call(flags, end, entry, argument) };
+        let started = unsafe { clone_and_call(&how, entry, argument) };
         match checked(started) {
             Ok(pid) => Ok(Self { pid: pid as Pid, stack }),
             Err(errno) => {
@@ -86,73 +95,4 @@ fn word(stack: *mut u64) -> &'static AtomicU32 {
 fn give_back(stack: *mut u64) {
     // SAFETY: it is the mapping of one who has left or never came, and whom nobody knows any more.
     unmap(unsafe { core::slice::from_raw_parts(stack.cast::<u8>(), STACK_BYTES) });
-}
-
-#[cfg(target_arch = "x86_64")]
-unsafe fn clone_and_call(
-    flags: usize,
-    stack_end: *mut u8,
-    entry: extern "C" fn(*const u8) -> !,
-    argument: *const u8,
-) -> isize {
-    let result: isize;
-    // SAFETY: see `Sharer::start`; the kernel keeps all registers but rax, rcx and r11.
-    unsafe {
-        core::arch::asm!(
-            "syscall",
-            "test rax, rax",
-            "jnz 2f",
-            "xor ebp, ebp",
-            "mov rdi, {argument}",
-            "call {entry}",
-            "ud2",
-            "2:",
-            entry = in(reg) entry,
-            argument = in(reg) argument,
-            inlateout("rax") nr::CLONE as isize => result,
-            in("rdi") flags,
-            in("rsi") stack_end,
-            in("rdx") 0,
-            // The word, which lies where the stack ends.
-            in("r10") stack_end,
-            in("r8") 0,
-            // Not late, for the child still needs what it is given.
-            out("rcx") _,
-            out("r11") _,
-        );
-    }
-    result
-}
-
-#[cfg(target_arch = "aarch64")]
-unsafe fn clone_and_call(
-    flags: usize,
-    stack_end: *mut u8,
-    entry: extern "C" fn(*const u8) -> !,
-    argument: *const u8,
-) -> isize {
-    let result: isize;
-    // SAFETY: see `Sharer::start`; the kernel keeps all registers but x0.
-    unsafe {
-        core::arch::asm!(
-            "svc 0",
-            "cbnz x0, 2f",
-            "mov x29, #0",
-            "mov x0, {argument}",
-            "blr {entry}",
-            "brk #1",
-            "2:",
-            entry = in(reg) entry,
-            argument = in(reg) argument,
-            in("x8") nr::CLONE,
-            inlateout("x0") flags as isize => result,
-            in("x1") stack_end,
-            in("x2") 0,
-            in("x3") 0,
-            // The word, which lies where the stack ends.
-            in("x4") stack_end,
-            out("x30") _,
-        );
-    }
-    result
 }
