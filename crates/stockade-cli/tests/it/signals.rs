@@ -1,6 +1,6 @@
 //! Signals to the command line end the tree.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{Project, eventually, marked, marker};
@@ -12,7 +12,8 @@ fn whatever_ends_the_command_line_ends_the_tree() {
     project.script("many.sh", script);
     for signal in ["INT", "TERM", "HUP", "QUIT", "KILL"] {
         let marker = marker();
-        let mut child = project.command(&["run", "--", "sh", "many.sh", &marker]).spawn().unwrap();
+        let run = project.command(&["run", "--", "sh", "many.sh", &marker]);
+        let mut child = heeding_signals(&run).spawn().unwrap();
         assert!(eventually(Duration::from_secs(30), || marked(&marker) >= 5), "never started");
         let pid = child.id().to_string();
         assert!(
@@ -29,6 +30,23 @@ fn whatever_ends_the_command_line_ends_the_tree() {
     // The scratch folders of those five go with the next start.
     assert_eq!(project.stockade(&["run", "--", "true"]).code, 0);
     assert_eq!(project.scratch_folders(), Vec::<String>::new());
+}
+
+/// The same command with no signal ignored: one that a shell starts in the background ignores some, and
+/// hands that on.
+fn heeding_signals(command: &Command) -> Command {
+    let mut heeding = Command::new("env");
+    heeding.args(["-i", "--default-signal"]);
+    for (name, value) in command.get_envs() {
+        let mut assignment = name.to_owned();
+        assignment.push("=");
+        assignment.push(value.unwrap());
+        heeding.arg(assignment);
+    }
+    heeding.arg(command.get_program()).args(command.get_args());
+    heeding.current_dir(command.get_current_dir().unwrap());
+    heeding.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    heeding
 }
 
 #[test]
