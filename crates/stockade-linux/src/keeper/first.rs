@@ -215,7 +215,7 @@ impl Life {
         let told = sys::send(CONTROL, &self.report(cause, survivors), None);
         // The end of a namespace takes a while, and the host may wait for this processor.
         if self.is_awaited {
-            processors::leave();
+            processors::leave_to_host();
         } else {
             sys::step_aside();
         }

@@ -12,6 +12,9 @@ type Processors = [u64; sys::PROCESSOR_WORDS];
 /// All that a program may use, for this process and for all that it forks; none if nothing was left.
 static ALL: [AtomicU64; sys::PROCESSOR_WORDS] = [const { AtomicU64::new(0) }; sys::PROCESSOR_WORDS];
 
+/// The processor of the host when it started the keeper, plus one; zero if it is not known.
+static LEFT: AtomicU64 = AtomicU64::new(0);
+
 /// Notes the processors of this process, and the one that it was told to leave, plus one; zero if there
 /// is none.
 pub(crate) fn note_left(number_plus_one: u64) {
@@ -22,6 +25,7 @@ pub(crate) fn note_left(number_plus_one: u64) {
         if let Some(part) = all.get_mut(at) {
             *part |= bit;
         }
+        LEFT.store(number_plus_one, Ordering::Relaxed);
         note(&all);
     }
 }
@@ -41,9 +45,14 @@ pub(crate) fn use_all() {
     }
 }
 
-/// Lets others run that wait for this processor, and goes on at another if there is one.
-pub(crate) fn leave() {
-    let others = sys::processor().ok().and_then(|here| others_than(here as u64));
+/// Lets the host run if it waits for this processor, and goes on at another if there is one.
+pub(crate) fn leave_to_host() {
+    let here = sys::processor().ok().map(|here| here as u64);
+    let of_host = LEFT.load(Ordering::Relaxed).checked_sub(1);
+    if of_host.is_some() && of_host != here {
+        return;
+    }
+    let others = here.and_then(others_than);
     if others.is_none_or(|others| sys::use_processors(&others).is_err()) {
         sys::step_aside();
     }

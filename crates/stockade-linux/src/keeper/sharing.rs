@@ -25,6 +25,11 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     // SAFETY: the entry ends in an execution or an exit, uses what it is given while this frame waits,
     // or this process ends and all with it, and writes nothing else but its own stack.
     let started = unsafe { Sharer::start(0, be_program, argument) }.at(Step::Fork)?;
+    // Its alone, so that the host hears of the execution, which closes it, while this process has to
+    // wait for the processor.
+    if let Some(gate) = cell.fd(cell.plan.gate) {
+        sys::close(gate);
+    }
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
