@@ -37,6 +37,9 @@ use args::{Args, Command};
 use exit_code::Status;
 use render::Unsaid;
 
+#[global_allocator]
+static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     if hook::is_meant() {
         hook::prepare();

@@ -45,17 +45,32 @@ pub(crate) fn use_all() {
     }
 }
 
+/// Goes to the processor of the host, if it is known; else uses all.
+pub(crate) fn go_to_host() {
+    let mut only = [0; sys::PROCESSOR_WORDS];
+    if let Some(of_host) = of_host() {
+        let (at, bit) = place_of(of_host);
+        only.get_mut(at).into_iter().for_each(|part| *part = bit);
+    }
+    if !is_any(&only) || sys::use_processors(&only).is_err() {
+        use_all();
+    }
+}
+
 /// Lets the host run if it waits for this processor, and goes on at another if there is one.
 pub(crate) fn leave_to_host() {
     let here = sys::processor().ok().map(|here| here as u64);
-    let of_host = LEFT.load(Ordering::Relaxed).checked_sub(1);
-    if of_host.is_some() && of_host != here {
+    if of_host().is_some_and(|of_host| Some(of_host) != here) {
         return;
     }
     let others = here.and_then(others_than);
     if others.is_none_or(|others| sys::use_processors(&others).is_err()) {
         sys::step_aside();
     }
+}
+
+fn of_host() -> Option<u64> {
+    LEFT.load(Ordering::Relaxed).checked_sub(1)
 }
 
 /// The processors that this process may use, without this one; none if none is left.

@@ -33,8 +33,10 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
-    processors::use_all();
+    // There is nobody else there while the program is executed here.
+    processors::go_to_host();
     let program = started.await_leaving();
+    processors::use_all();
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
     job::forget_strings();
     Ok(program)
