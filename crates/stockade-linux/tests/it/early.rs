@@ -78,7 +78,7 @@ fn its_namespace_belongs_to_its_own_user_and_not_to_root() {
 }
 
 fn owner_of_namespace(ready: &Ready) -> u32 {
-    const NS_GET_OWNER_UID: libc::c_ulong = 0xb704;
+    const NS_GET_OWNER_UID: libc::Ioctl = 0xb704;
     let namespace = fs::File::open(format!("/proc/{}/ns/user", ready.pid())).unwrap();
     let mut owner = u32::MAX;
     // SAFETY: the kernel writes one number.

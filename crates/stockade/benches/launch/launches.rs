@@ -1,13 +1,12 @@
 //! Everything that launches the program, one beside the other.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use stockade::confine::Network;
 use stockade::launch::Warmth;
 use stockade::tier::Tier;
 
+use crate::command;
 use crate::floor::{Floor, compile};
 use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
 use crate::peers::{self, Peer};
@@ -37,9 +36,11 @@ pub(crate) fn all(ground: &Ground) -> Launches<'_> {
     ]);
     together.extend(library(ground));
     together.push(spare::handed_over(ground));
-    match binary().map(|binary| installed(&binary, ground)) {
-        Some(binary) => together.extend(of_binary(&binary, ground)),
-        None => missing.push("the binary: not built (`cargo build --release`)".to_owned()),
+    for build in command::builds() {
+        match build.installed(ground) {
+            Some(command) => together.extend(command.runs(ground)),
+            None => missing.push(build.missing()),
+        }
     }
     let (peers, unusable) = peers::found(ground);
     missing.extend(unusable);
@@ -107,10 +108,8 @@ fn floors<'a>(ground: &Ground) -> (Vec<Contestant<'a>>, Vec<String>) {
         Ok(floor) => floors.extend(floor.contestants()),
         Err(why) => missing.push(format!("the floor: {why}")),
     }
-    floors.extend(binary().map(|binary| {
-        let argv = [binary.into_os_string(), "--version".into()];
-        Contestant::new("`stockade --version`", Kind::Floor, None, move || spawn(&argv))
-    }));
+    let commands = command::builds().into_iter().filter_map(|build| build.installed(ground));
+    floors.extend(commands.map(|command| command.version()));
     (floors, missing)
 }
 
@@ -118,45 +117,4 @@ fn static_program(folder: &Path) -> Result<PathBuf, String> {
     let (source, program) = (folder.join("nothing.c"), folder.join("nothing"));
     std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
     compile(&source, &program).map(|()| program)
-}
-
-/// `stockade run` in both tiers.
-fn of_binary<'a>(binary: &Path, ground: &Ground) -> Vec<Contestant<'a>> {
-    let one = |tier: &str, target| {
-        let journal = ground.beside(&format!("binary-{tier}.jsonl"));
-        let mut argv: Vec<OsString> = vec![binary.into()];
-        argv.extend(["run", "--tier", tier, "--root"].map(OsString::from));
-        argv.extend([ground.project().into(), "--journal".into(), journal.into()]);
-        argv.extend(["--", PROGRAM].map(OsString::from));
-        let name = format!("`stockade run --tier {tier} -- /bin/true`");
-        Contestant::new(name, Kind::Ours, target, move || spawn(&argv))
-    };
-    vec![one("process", None), one("jail", Some(Target::Bubblewrap(0.35)))]
-}
-
-/// The binary that was built with this benchmark, or the one that is named.
-pub(crate) fn binary() -> Option<PathBuf> {
-    let named = std::env::var_os("STOCKADE_BENCH_BINARY").map(PathBuf::from);
-    let own = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("stockade"));
-    named.or_else(own).filter(|binary| binary.is_file())
-}
-
-/// A copy of the binary, as an installation makes it: what a linker has written page by page is mapped
-/// more slowly.
-fn installed(binary: &Path, ground: &Ground) -> PathBuf {
-    let copy = ground.folder("installed").join("stockade");
-    std::fs::copy(binary, &copy).unwrap();
-    copy
-}
-
-/// Builds the binary, so that none of an older day is measured.
-pub(crate) fn build_binary() {
-    let Some(cargo) = std::env::var_os("CARGO") else {
-        println!("not run by cargo: the binary is taken as it is");
-        return;
-    };
-    let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--quiet", "--package", "stockade-cli"]);
-    build.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
-    assert!(build.status().unwrap().success(), "{build:?}");
 }

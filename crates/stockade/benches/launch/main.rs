@@ -8,7 +8,8 @@
 //! - `STOCKADE_BENCH_PARTS`: only these, as `launches,throughput`; then nothing is written;
 //! - `STOCKADE_BENCH_DOCS`: the folder that the document is in, for a user who cannot write to it;
 //! - `STOCKADE_BENCH_SECTION`: the section's name;
-//! - `STOCKADE_BENCH_BINARY`: the `stockade` to measure, for a copy of this program.
+//! - `STOCKADE_BENCH_BINARY`, `STOCKADE_BENCH_GLIBC_BINARY`: the `stockade` to measure, for a copy of this
+//!   program.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark that cannot measure must stop")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its tables")]
 #![expect(clippy::disallowed_methods, reason = "the bare spawn is what we compare with")]
@@ -16,6 +17,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "counts and figures of a few digits")]
 
 mod chart;
+mod command;
 mod deadline;
 mod document;
 mod floor;
@@ -61,7 +63,7 @@ fn main() {
     let wanted = std::env::var("STOCKADE_BENCH_PARTS").ok();
     let is_wanted =
         |name: &str| wanted.as_ref().is_none_or(|some| some.split(',').any(|one| one == name));
-    launches::build_binary();
+    command::build();
     std::fs::create_dir_all(document::folder()).unwrap();
     let (ground, mut text) = (Ground::new(), document::machine(rounds()));
     for (_, heading, measure) in PARTS.into_iter().filter(|(name, ..)| is_wanted(name)) {
