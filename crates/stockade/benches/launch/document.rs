@@ -21,7 +21,8 @@ they are installed. A p99 is compared with the p99 of the bare spawn. Times are 
 - *later call, a box that waits*: `Stockade::run` as a whole. *Hand-over to exit* is what the program itself
   waits for: the box is there, the program is handed to it, executed, and has ended. What comes after that
   is apart: the end as far as the caller waits for it, and what a thread does in the background.
-- *binary*: a process of its own for each call, which is what a hook of an agent pays.
+- *`stockade run`*: a process of its own for each call, which is what a hook of an agent pays; as it is installed, for musl, and
+  as `cargo build` makes it, for glibc.
 
 No whole call can be below the bare spawn: exec, the dynamic loader and the exit of `/bin/true`. *The floor* is what the
 system calls of a box cost by themselves: namespaces, a root of the same mounts, no capabilities, Landlock, a filter,
@@ -42,12 +43,12 @@ Where the time goes, what is not met, and where the floor is:
   0.5 ms until it waits for its program. A box that waits, which is the default, has all of that behind it, and costs less than no box.
 - *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
   has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
-- *The binary*: the floor as a command is above the target, and `stockade --version` alone takes most of it: a virtual machine is asked
-  some 70 times what its processor can do before `main` of a program of glibc, and so it is before that of the program in the box. It starts
-  its keeper before it reads its arguments ([decision 0019](../decisions/0019-hastened-keeper.md)). bwrap is the quickest of the tools that confine files and are installed
-  here; the command is about as quick, and which of them is ahead differs from one machine to the next.
+- *The command*: the floor as a command is above the target. It starts its keeper before it reads its arguments
+  ([decision 0019](../decisions/0019-hastened-keeper.md)). A virtual machine is asked some 70 times what its processor can do before `main` of
+  a program of glibc, and so it is before that of the program in the box; the command for musl, which is how it is installed, does without
+  ([decision 0021](../decisions/0021-musl.md)). bwrap is the quickest of the tools that confine files and are installed here.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
-  kernel does not preempt. A box from nothing is handed on some ten times, which is why the binary is far behind
+  kernel does not preempt. A box from nothing is handed on some ten times, which is why the command is far behind
   bwrap then, and a box that waits twice, which is why it is about as quick as a bare spawn.
 
 *Work in the box* is held to what the program itself takes. From the call to the report there is the look for what it
