@@ -37,6 +37,7 @@ use args::{Args, Command};
 use exit_code::Status;
 use render::Unsaid;
 
+#[cfg(target_env = "musl")]
 #[global_allocator]
 static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

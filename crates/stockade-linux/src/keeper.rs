@@ -53,6 +53,8 @@ mod template;
 #[cfg(any(test, clippy))]
 mod tree;
 #[cfg(any(test, clippy))]
+mod turns;
+#[cfg(any(test, clippy))]
 mod ward;
 #[cfg(any(test, clippy))]
 #[expect(dead_code, reason = "the program starts in main.rs")]

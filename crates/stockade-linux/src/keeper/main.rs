@@ -35,6 +35,7 @@ mod step;
 mod sys;
 mod template;
 mod tree;
+mod turns;
 mod ward;
 mod watch;
 mod wire;

@@ -3,6 +3,7 @@
 use super::job::Job;
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
+use super::turns;
 use super::watch::Failed;
 use super::wire::slot;
 
@@ -20,6 +21,7 @@ pub(crate) fn find_in_child(job: &Job) -> sys::Result<Fd> {
 
 /// Executes the program, or the script by its name. Returns only what went wrong.
 pub(crate) fn execute_in_child(job: &Job, program: Fd) -> Failed {
+    turns::as_usual();
     let Some(script) = job.script else {
         // SAFETY: `Job` closes both tables with null and its strings lie in a mapping that ends
         // with a NUL.

@@ -21,6 +21,7 @@ pub(crate) mod notices;
 #[cfg_attr(target_arch = "aarch64", path = "sys/nr/aarch64.rs")]
 pub(crate) mod nr;
 mod processes;
+mod scheduling;
 mod sharing;
 mod signals;
 pub(crate) mod spaces;
@@ -32,10 +33,12 @@ pub(crate) use self::files::{
 };
 pub(crate) use self::messages::{receive, send, send_with, socket_pair};
 pub(crate) use self::processes::{
-    Forked, PROCESSOR_WORDS, children_usage, execute_fd, execute_path, fork, getpgid, getpid,
-    getppid, is_scheduled_normally, kill, lower_limit, may_signal, nice, pidfd_open, pr, prctl,
-    processor, processors, reap, reap_next, schedule_first, set_name, set_nice, setsid,
-    use_processors,
+    Forked, children_usage, execute_fd, execute_path, fork, getpgid, getpid, getppid, kill,
+    lower_limit, may_signal, pidfd_open, pr, prctl, reap, reap_next, set_name, setsid,
+};
+pub(crate) use self::scheduling::{
+    PROCESSOR_WORDS, Scheduling, is_scheduled_normally, nice, processor, processors,
+    schedule_first, set_nice, use_processors,
 };
 pub(crate) use self::sharing::{Sharer, sleep_while, wake};
 pub(crate) use self::signals::{

@@ -38,6 +38,8 @@ fn system_call_numbers_are_those_of_libc() {
         (nr::RT_SIGTIMEDWAIT, libc::SYS_rt_sigtimedwait),
         (nr::SCHED_SETSCHEDULER, libc::SYS_sched_setscheduler),
         (nr::SCHED_GETSCHEDULER, libc::SYS_sched_getscheduler),
+        (nr::SCHED_SETATTR, libc::SYS_sched_setattr),
+        (nr::SCHED_GETATTR, libc::SYS_sched_getattr),
         (nr::GETPRIORITY, libc::SYS_getpriority),
         (nr::SETPRIORITY, libc::SYS_setpriority),
         (nr::PRCTL, libc::SYS_prctl),

@@ -8,7 +8,7 @@ use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
 use super::wire::{Failure, KILL, Plain, Report, cause, form, kind, slot};
-use super::{child, processors, sabotage, ward};
+use super::{child, processors, sabotage, turns, ward};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -114,6 +114,7 @@ fn become_keeper() -> Result<(), Failed> {
     sys::setsid().at(Step::BecomeKeeper)?;
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::BecomeKeeper)?;
     sys::set_name(c"stockade-keeper");
+    turns::shorten();
     sys::prctl(pr::SET_CHILD_SUBREAPER, 1).at(Step::AdoptOrphans)
 }
 

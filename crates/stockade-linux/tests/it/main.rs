@@ -32,5 +32,6 @@ mod streams;
 mod supervisor;
 mod support;
 mod tree;
+mod turns;
 mod unlocked;
 mod yard;

@@ -52,57 +52,6 @@ pub(crate) fn setsid() -> Result<()> {
     plain_call(nr::SETSID, [0; 4]).map(drop)
 }
 
-/// This process's nice value.
-pub(crate) fn nice() -> Result<isize> {
-    // The kernel gives 20 minus the value, so that no result looks like an error.
-    plain_call(nr::GETPRIORITY, [0; 4]).map(|shifted| 20_isize.wrapping_sub(shifted as isize))
-}
-
-/// Sets this process's nice value.
-pub(crate) fn set_nice(nice: isize) -> Result<()> {
-    plain_call(nr::SETPRIORITY, [0, 0, nice as usize, 0]).map(drop)
-}
-
-/// Whether this process is scheduled in the ordinary way.
-pub(crate) fn is_scheduled_normally() -> bool {
-    plain_call(nr::SCHED_GETSCHEDULER, [0; 4]) == Ok(0)
-}
-
-/// Lets this process run before every ordinary one; what it forks is ordinary again.
-pub(crate) fn schedule_first() -> Result<()> {
-    const SCHED_FIFO_RESET_ON_FORK: usize = 0x4000_0001;
-    let lowest_priority: i32 = 1;
-    let parameter = ptr::from_ref(&lowest_priority).expose_provenance();
-    // SAFETY: the kernel reads one struct sched_param, an int.
-    unsafe { call(nr::SCHED_SETSCHEDULER, [0, SCHED_FIFO_RESET_ON_FORK, parameter, 0, 0, 0]) }
-        .map(drop)
-}
-
-/// The processor that this process runs on at the moment.
-pub(crate) fn processor() -> Result<usize> {
-    let mut number: u32 = 0;
-    let at = ptr::from_mut(&mut number).expose_provenance();
-    // SAFETY: the kernel writes one number; the node is not asked for.
-    unsafe { call(nr::GETCPU, [at, 0, 0, 0, 0, 0]) }.map(|_| number as usize)
-}
-
-/// How many words a set of processors has: enough for 1024 of them.
-pub(crate) const PROCESSOR_WORDS: usize = 16;
-
-/// The processors that this process may run on. Fails where there are more than the set can have.
-pub(crate) fn processors(set: &mut [u64; PROCESSOR_WORDS]) -> Result<()> {
-    let at = set.as_mut_ptr().expose_provenance();
-    // SAFETY: the kernel writes as many bytes as the set has, at most.
-    unsafe { call(nr::SCHED_GETAFFINITY, [0, size_of_val(set), at, 0, 0, 0]) }.map(drop)
-}
-
-/// Runs on these processors only.
-pub(crate) fn use_processors(set: &[u64; PROCESSOR_WORDS]) -> Result<()> {
-    let at = set.as_ptr().expose_provenance();
-    // SAFETY: the kernel reads as many bytes as the set has.
-    unsafe { call(nr::SCHED_SETAFFINITY, [0, size_of_val(set), at, 0, 0, 0]) }.map(drop)
-}
-
 /// Which side of a fork one is on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Forked {
