@@ -45,16 +45,16 @@ pub(crate) fn use_all() {
     }
 }
 
-/// Goes to the processor of the host, if it is known; else uses all.
+/// Goes to the processor of the host, if it is known, and from there wherever it is sent.
 pub(crate) fn go_to_host() {
-    let mut only = [0; sys::PROCESSOR_WORDS];
     if let Some(of_host) = of_host() {
+        let mut only = [0; sys::PROCESSOR_WORDS];
         let (at, bit) = place_of(of_host);
         only.get_mut(at).into_iter().for_each(|part| *part = bit);
+        // One that is gone by now is no loss.
+        let _stays = sys::use_processors(&only);
     }
-    if !is_any(&only) || sys::use_processors(&only).is_err() {
-        use_all();
-    }
+    use_all();
 }
 
 /// Lets the host run if it waits for this processor, and goes on at another if there is one.

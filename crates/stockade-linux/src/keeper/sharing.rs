@@ -36,7 +36,6 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     // There is nobody else there while the program is executed here.
     processors::go_to_host();
     let program = started.await_leaving();
-    processors::use_all();
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
     job::forget_strings();
     Ok(program)
