@@ -34,27 +34,34 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
     let (reports, done) = sync_channel::<(usize, Report)>(jobs);
     // The performers alone hold it: when the last of them is gone, nobody waits to send to them.
     let work = Arc::new(Mutex::new(work));
-    let (read, written) = thread::scope(|scope| {
+    let (stockade, window) = (&stockade, &window);
+    let (read, written) = thread::scope(move |scope| {
+        // Whoever is left without work when one cannot be started ends, too: the lines go with this.
+        let lines = lines;
         for _ in 0..jobs {
             let (work, reports) = (Arc::clone(&work), reports.clone());
-            let stockade = &stockade;
-            scope.spawn(move || perform(stockade, &calls.common, &work, &reports));
+            let performer = move || perform(stockade, &calls.common, &work, &reports);
+            thread::Builder::new().spawn_scoped(scope, performer).map_err(no_thread)?;
         }
         drop((work, reports));
-        let window = &window;
-        let writer = scope.spawn(move || {
+        let writer = move || {
             let result = write(&done, window);
             // Whatever happened, the reader must not wait for a writer that is gone.
             window.close();
             result
-        });
+        };
+        let writer = thread::Builder::new().spawn_scoped(scope, writer).map_err(no_thread)?;
         let read = feed(reader, &lines, window);
         drop(lines);
-        (read, writer.join())
-    });
+        Ok::<_, String>((read, writer.join()))
+    })?;
     read?;
     written.map_err(|_panic| "write the reports")??;
     Ok(Status::Ok)
+}
+
+fn no_thread(error: std::io::Error) -> String {
+    format!("start a thread for a call: {error}; with fewer --jobs there is less to start")
 }
 
 /// One line of input: a text, or why it is none.

@@ -60,3 +60,20 @@ fn calls_in_flight_end_with_it_too() {
     child.wait().unwrap();
     assert!(eventually(Duration::from_secs(2), || marked(&marker) == 0));
 }
+
+#[test]
+fn a_keeper_that_somebody_kills_is_named() {
+    let project = Project::new();
+    let marker = marker();
+    let child = project.command(&["run", "--", "sleep", &marker]).spawn().unwrap();
+    assert!(eventually(Duration::from_secs(30), || marked(&marker) == 1), "never started");
+    let line = "for p in /proc/[0-9]*; do
+        case \"$(tr '\\0' ' ' < $p/cmdline)\" in \"sleep $0 \") awk '{print $4}' $p/stat;; esac
+    done 2>/dev/null | xargs kill -9";
+    assert!(Command::new("sh").args(["-c", line, &marker]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("the keeper of the tree was killed"), "{stderr}");
+    assert_eq!(marked(&marker), 0);
+}

@@ -45,9 +45,10 @@ pub(crate) fn use_all() {
     }
 }
 
-/// Goes to the processor of the host, if it is known, and from there wherever it is sent.
+/// Goes to the processor of the host, if it is known, and from there wherever it is sent. Not if it goes
+/// before others: one like it could keep it from running there.
 pub(crate) fn go_to_host() {
-    if let Some(of_host) = of_host() {
+    if let Some(of_host) = of_host().filter(|_| sys::is_scheduled_normally()) {
         let mut only = [0; sys::PROCESSOR_WORDS];
         let (at, bit) = place_of(of_host);
         only.get_mut(at).into_iter().for_each(|part| *part = bit);

@@ -203,15 +203,28 @@ pub(crate) fn steps() -> impl Iterator<Item = Step> {
 #[test]
 fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
     for step in steps() {
-        let (folder, mut jail) = everything();
-        jail.sabotage.fail_at = Some(step);
-        let mark = Mark::new();
-        let mut spec = mark.on(shell("touch ran"));
-        spec.processes_max = Some(100);
-        let error = start_jailed(spec, jail).map(drop).expect_err(&format!("{step:?}"));
-        assert_eq!(error.step, step);
-        assert!(!folder.path().join("ran").exists(), "{step:?}");
-        assert_eq!(mark.found(), [], "{step:?}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{step:?}");
+        let (folder, jail) = everything();
+        assert_ends_at(step, &folder, jail);
     }
+}
+
+/// Without a broker, the program's process shares the memory of the first one.
+#[test]
+fn a_step_that_fails_ends_so_without_a_broker_too() {
+    for step in steps().filter(|step| !matches!(step, Step::LearnNames | Step::TestBroker)) {
+        let (folder, mut jail) = everything();
+        jail.forbidden.clear();
+        assert_ends_at(step, &folder, jail);
+    }
+}
+
+fn assert_ends_at(step: Step, folder: &TempDir, mut jail: Jail) {
+    jail.sabotage.fail_at = Some(step);
+    let mark = Mark::new();
+    let mut spec = mark.on(shell("touch ran"));
+    spec.processes_max = Some(100);
+    assert_eq!(start_jailed(spec, jail).map(drop).map_err(|error| error.step), Err(step));
+    assert!(!folder.path().join("ran").exists(), "{step:?}");
+    assert_eq!(mark.found(), [], "{step:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{step:?}");
 }

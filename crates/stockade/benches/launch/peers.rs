@@ -88,7 +88,32 @@ fn known(ground: &Ground) -> Vec<Peer> {
         ),
     ];
     all.push(crun(ground));
+    all.push(minijail(ground, user));
+    all.push(isolate());
     all
+}
+
+/// `minijail0` with a root of its own, for which it wants a folder with a place for each mount.
+fn minijail(ground: &Ground, user: &str) -> Peer {
+    let root = ground.folder("minijail");
+    for name in ["usr", "proc"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    for name in ["bin", "lib", "lib64"] {
+        std::os::unix::fs::symlink(Path::new("usr").join(name), root.join(name)).unwrap();
+    }
+    let root = root.display();
+    let words = format!("minijail0 {user}-v -P {root} -b /usr,/usr -p -l -e -r -n /usr{PROGRAM}");
+    let argv = words.split(' ').map(Into::into).collect();
+    Peer { name: "`minijail0`, a root of its own", argv, mounts: false }
+}
+
+/// `isolate`, which wants a box to be made before, and is installed for everybody with the rights of root.
+fn isolate() -> Peer {
+    // Whether that was of use is seen when it is tried.
+    let _made = Command::new("isolate").args(["--init"]).stdout(Stdio::null()).status();
+    let argv = ["isolate", "--silent", "--run", "--", PROGRAM].map(Into::into).to_vec();
+    Peer { name: "`isolate --run`", argv, mounts: false }
 }
 
 /// `crun` wants a folder with a description, which it writes itself and we change.

@@ -89,7 +89,11 @@ impl Held {
                 (exit_of(ended.status), usage, ended.program_cpu)
             }
             End::Lost => {
-                lose(&mut enforcement, Guarantee::Processes, "the keeper of the tree was killed");
+                let why = "the keeper of the tree was killed";
+                lose(&mut enforcement, Guarantee::Processes, why);
+                notes.push(format!(
+                    "{why}, by somebody outside: how the program ended is not known"
+                ));
                 (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() }, Duration::ZERO)
             }
         };
