@@ -41,7 +41,9 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
         for _ in 0..jobs {
             let (work, reports) = (Arc::clone(&work), reports.clone());
             let performer = move || perform(stockade, &calls.common, &work, &reports);
-            thread::Builder::new().spawn_scoped(scope, performer).map_err(no_thread)?;
+            thread::Builder::new()
+                .spawn_scoped(scope, performer)
+                .map_err(|error| no_thread(&error))?;
         }
         drop((work, reports));
         let writer = move || {
@@ -50,7 +52,9 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
             window.close();
             result
         };
-        let writer = thread::Builder::new().spawn_scoped(scope, writer).map_err(no_thread)?;
+        let writer = thread::Builder::new()
+            .spawn_scoped(scope, writer)
+            .map_err(|error| no_thread(&error))?;
         let read = feed(reader, &lines, window);
         drop(lines);
         Ok::<_, String>((read, writer.join()))
@@ -60,7 +64,7 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
     Ok(Status::Ok)
 }
 
-fn no_thread(error: std::io::Error) -> String {
+fn no_thread(error: &std::io::Error) -> String {
     format!("start a thread for a call: {error}; with fewer --jobs there is less to start")
 }
 

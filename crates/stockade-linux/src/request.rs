@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::keeper::wire::{Request, UNLIMITED, slot};
 use crate::start::Spec;
+use crate::whereabouts::own_processors;
 
 /// A request and the memory file that its offsets point into.
 pub(crate) struct Packed {
@@ -38,6 +39,7 @@ pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Pa
         processes_max: spec.processes_max.map_or(UNLIMITED, |max| max.min(UNLIMITED - 1)),
         rlimit_count,
         rlimits,
+        processors: own_processors(),
         ..Request::empty()
     };
     Ok(Packed { request, strings: sealed(&layout.bytes)? })

@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
+use crate::keeper::wire::PROCESSOR_WORDS;
+
 /// Where a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Where {
@@ -22,6 +24,21 @@ pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
     others.unset(here);
     (may_return && others.count() > 0).then_some((here, others))
 }
+
+/// All that this thread may use, a bit for each; none if they are not known.
+pub(crate) fn own_processors() -> [u64; PROCESSOR_WORDS] {
+    let mut words = [0_u64; PROCESSOR_WORDS];
+    let Ok(own) = sched_getaffinity(None) else { return words };
+    for (word, first) in words.iter_mut().zip((0..CpuSet::MAX_CPU).step_by(BITS)) {
+        for bit in (0..BITS).filter(|bit| own.is_set(first.saturating_add(*bit))) {
+            *word |= 1 << bit;
+        }
+    }
+    words
+}
+
+/// How many processors a word has.
+const BITS: usize = 64;
 
 /// Where a template's process may run.
 #[derive(Debug)]

@@ -6,11 +6,12 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::sys;
+use super::wire::PROCESSOR_WORDS;
 
-type Processors = [u64; sys::PROCESSOR_WORDS];
+pub(crate) type Processors = [u64; PROCESSOR_WORDS];
 
 /// All that a program may use, for this process and for all that it forks; none if nothing was left.
-static ALL: [AtomicU64; sys::PROCESSOR_WORDS] = [const { AtomicU64::new(0) }; sys::PROCESSOR_WORDS];
+static ALL: [AtomicU64; PROCESSOR_WORDS] = [const { AtomicU64::new(0) }; PROCESSOR_WORDS];
 
 /// The processor of the host when it started the keeper, plus one; zero if it is not known.
 static LEFT: AtomicU64 = AtomicU64::new(0);
@@ -45,11 +46,18 @@ pub(crate) fn use_all() {
     }
 }
 
+/// Uses these, which are the host's, if they are known.
+pub(crate) fn use_these(processors: &Processors) {
+    if is_any(processors) {
+        let _others = sys::use_processors(processors);
+    }
+}
+
 /// Goes to the processor of the host, if it is known, and from there wherever it is sent. Not if it goes
 /// before others: one like it could keep it from running there.
 pub(crate) fn go_to_host() {
     if let Some(of_host) = of_host().filter(|_| sys::is_scheduled_normally()) {
-        let mut only = [0; sys::PROCESSOR_WORDS];
+        let mut only = [0; PROCESSOR_WORDS];
         let (at, bit) = place_of(of_host);
         only.get_mut(at).into_iter().for_each(|part| *part = bit);
         // One that is gone by now is no loss.
@@ -83,7 +91,7 @@ fn others_than(number: u64) -> Option<Processors> {
 }
 
 fn own() -> Option<Processors> {
-    let mut processors = [0; sys::PROCESSOR_WORDS];
+    let mut processors = [0; PROCESSOR_WORDS];
     sys::processors(&mut processors).ok().map(|()| processors)
 }
 

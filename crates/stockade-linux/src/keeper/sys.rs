@@ -37,8 +37,8 @@ pub(crate) use self::processes::{
     lower_limit, may_signal, pidfd_open, pr, prctl, reap, reap_next, set_name, setsid,
 };
 pub(crate) use self::scheduling::{
-    PROCESSOR_WORDS, Scheduling, is_scheduled_normally, nice, processor, processors,
-    schedule_first, set_nice, use_processors,
+    Scheduling, is_scheduled_normally, nice, processor, processors, schedule_first, set_nice,
+    use_processors,
 };
 pub(crate) use self::sharing::{Sharer, sleep_while, wake};
 pub(crate) use self::signals::{

@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -21,6 +21,9 @@ pub(crate) mod form {
     /// A box, for which a plan follows; its program comes later, by another socket.
     pub(crate) const BOXED: u64 = 2;
 }
+
+/// How many words a set of processors has: enough for 1024 of them.
+pub(crate) const PROCESSOR_WORDS: usize = 16;
 
 /// The most limits that a request can carry.
 pub(crate) const RLIMITS_MAX: usize = 8;
@@ -103,6 +106,8 @@ pub(crate) struct Request {
     pub(crate) inner_gid: u32,
     /// The processor that the keeper was told to leave, plus one; zero if there is none.
     pub(crate) left_processor: u64,
+    /// The processors that the program may use, which are those of who asks; none if they are not known.
+    pub(crate) processors: [u64; PROCESSOR_WORDS],
     /// Resource limits.
     pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
 }
@@ -128,6 +133,7 @@ impl Request {
             inner_uid: 0,
             inner_gid: 0,
             left_processor: 0,
+            processors: [0; PROCESSOR_WORDS],
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
     }
@@ -231,6 +237,6 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 96 + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 96 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

@@ -34,4 +34,5 @@ mod support;
 mod tree;
 mod turns;
 mod unlocked;
+mod whereabouts;
 mod yard;

@@ -2,6 +2,7 @@
 
 use core::ptr;
 
+use super::super::wire::PROCESSOR_WORDS;
 use super::{Result, call, nr, plain_call};
 
 /// This process's nice value.
@@ -37,9 +38,6 @@ pub(crate) fn processor() -> Result<usize> {
     // SAFETY: the kernel writes one number; the node is not asked for.
     unsafe { call(nr::GETCPU, [at, 0, 0, 0, 0, 0]) }.map(|_| number as usize)
 }
-
-/// How many words a set of processors has: enough for 1024 of them.
-pub(crate) const PROCESSOR_WORDS: usize = 16;
 
 /// The processors that this process may run on. Fails where there are more than the set can have.
 pub(crate) fn processors(set: &mut [u64; PROCESSOR_WORDS]) -> Result<()> {
