@@ -6,6 +6,7 @@
 
 use core::ffi::c_void;
 
+use super::boxed::option;
 use super::cell::Cell;
 use super::gate;
 use super::job;
@@ -25,9 +26,12 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     // SAFETY: the entry ends in an execution or an exit, uses what it is given while this frame waits,
     // or this process ends and all with it, and writes nothing else but its own stack.
     let started = unsafe { Sharer::start(0, be_program, argument) }.at(Step::Fork)?;
-    // Its alone, so that the host hears of the execution, which closes it, while this process has to
-    // wait for the processor.
-    if let Some(gate) = cell.fd(cell.plan.gate) {
+    // A box that is made beside the host leaves the gate to the program's process, so that the host hears
+    // of the execution, which closes it, while this process has to wait for the processor. That of a copy
+    // may be the host's own, which would get in the way of the program.
+    if !cell.has(option::COPY)
+        && let Some(gate) = cell.fd(cell.plan.gate)
+    {
         sys::close(gate);
     }
     if let Err(failed) = show(cell, line) {

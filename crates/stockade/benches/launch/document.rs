@@ -47,8 +47,8 @@ Where the time goes, what is not met, and where the floor is:
   ([decision 0019](../decisions/0019-hastened-keeper.md)). A virtual machine is asked some 70 times what its processor can do before `main` of
   a program of glibc, and so it is before that of the program in the box; the command for musl, which is how it is installed, does without
   ([decision 0021](../decisions/0021-musl.md)). It is ahead of bwrap and
-  firejail. `isolate` and `minijail0` are a fifth quicker: both are for root, and as they are run here make no user namespace and no cgroup;
-  nothing is judged, recorded or looked at.
+  firejail. `isolate`, which is for root, and `minijail0` with a root of its own are a fifth quicker: as they are run here they have neither
+  Landlock nor a cgroup, and nothing is judged, recorded or looked at.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, and what makes it takes short turns for that
   ([decision 0021](../decisions/0021-musl.md)); a box that waits is handed on twice. The bare spawn itself differs by half from one run to the next.
