@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use stockade::call::Tool;
 use stockade::launch::Warmth;
@@ -41,9 +41,7 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
         for _ in 0..jobs {
             let (work, reports) = (Arc::clone(&work), reports.clone());
             let performer = move || perform(stockade, &calls.common, &work, &reports);
-            thread::Builder::new()
-                .spawn_scoped(scope, performer)
-                .map_err(|error| no_thread(&error))?;
+            begin(scope, performer)?;
         }
         drop((work, reports));
         let writer = move || {
@@ -52,9 +50,7 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
             window.close();
             result
         };
-        let writer = thread::Builder::new()
-            .spawn_scoped(scope, writer)
-            .map_err(|error| no_thread(&error))?;
+        let writer = begin(scope, writer)?;
         let read = feed(reader, &lines, window);
         drop(lines);
         Ok::<_, String>((read, writer.join()))
@@ -64,8 +60,14 @@ pub(crate) fn calls(calls: &Calls) -> Answer {
     Ok(Status::Ok)
 }
 
-fn no_thread(error: &std::io::Error) -> String {
-    format!("start a thread for a call: {error}; with fewer --jobs there is less to start")
+/// Starts a thread, or says why not.
+fn begin<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, String> {
+    thread::Builder::new().spawn_scoped(scope, work).map_err(|error| {
+        format!("start a thread for a call: {error}; with fewer --jobs there is less to start")
+    })
 }
 
 /// One line of input: a text, or why it is none.

@@ -23,7 +23,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, futex};
 
-use crate::keeper::cloning::{Clone, clone_and_call};
+use crate::keeper::cloning::{Cloning, clone_and_call};
 use crate::keeper::raw::system_call;
 use crate::whereabouts::{Where, other_processors};
 
@@ -58,7 +58,7 @@ impl Spawning {
         let room = Room::new(image, control.as_raw_fd(), others)?;
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
-        let mut how = Clone {
+        let mut how = Cloning {
             number: libc::SYS_clone as usize,
             flags: word(flags),
             stack_end: room.errand_at().cast(),
@@ -223,7 +223,7 @@ impl Drop for Blocked {
 }
 
 /// Begins the process, in a room whose errand says all it needs.
-fn clone(how: &Clone, room: &Room) -> Result<Pid, i32> {
+fn clone(how: &Cloning, room: &Room) -> Result<Pid, i32> {
     // SAFETY: the stack and the errand are in a mapping of their own, which stays until the process has
     // left; the entry makes system calls only. The kernel writes one descriptor, and clears the word
     // when the process leaves.

@@ -67,6 +67,7 @@ pub(crate) fn await_leaving_in_child(cell: &Cell) {
 pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
     let program = locked.and_then(|seen| {
+        // It may wait for long, and be woken wherever there is room.
         processors::use_all();
         let job = gate::await_job_in_child(cell, seen)?;
         take_on_in_child(&job, cell).map(|program| (job, program))

@@ -9,7 +9,7 @@ use core::arch::asm;
 use core::ffi::c_void;
 
 /// How it begins.
-pub(crate) struct Clone {
+pub(crate) struct Cloning {
     /// The number of the system call.
     pub(crate) number: usize,
     /// What it shares, and the signal of its end.
@@ -28,16 +28,17 @@ pub(crate) struct Clone {
 ///
 /// The stack and the words are there until it has left. The entry can be called with the argument, and
 /// it and this process can bear what the other does with the memory.
-#[cfg(target_arch = "x86_64")]
 pub(crate) unsafe fn clone_and_call(
-    how: &Clone,
+    how: &Cloning,
     entry: extern "C" fn(*const c_void) -> !,
     argument: *const c_void,
 ) -> isize {
     let result: isize;
     // SAFETY: the caller answers for stack, words, entry and argument. The process starts on the other
     // stack and never comes back here, so that this frame is used by one process only. The kernel keeps
-    // all registers but rax, rcx and r11.
+    // all registers but rax, rcx and r11. Entry and argument have registers with a name, for any other
+    // may be the frame pointer, which is cleared.
+    #[cfg(target_arch = "x86_64")]
     unsafe {
         asm!(
             "syscall",
@@ -48,7 +49,6 @@ pub(crate) unsafe fn clone_and_call(
             "call r12",
             "ud2",
             "2:",
-            // Named, for any other may be the frame pointer, which is cleared.
             in("r12") entry,
             in("r13") argument,
             inlateout("rax") how.number as isize => result,
@@ -62,23 +62,8 @@ pub(crate) unsafe fn clone_and_call(
             out("r11") _,
         );
     }
-    result
-}
-
-/// Starts it, and gives what the kernel gives.
-///
-/// # Safety
-///
-/// The stack and the words are there until it has left. The entry can be called with the argument, and
-/// it and this process can bear what the other does with the memory.
-#[cfg(target_arch = "aarch64")]
-pub(crate) unsafe fn clone_and_call(
-    how: &Clone,
-    entry: extern "C" fn(*const c_void) -> !,
-    argument: *const c_void,
-) -> isize {
-    let result: isize;
     // SAFETY: as above; the kernel keeps all registers but x0.
+    #[cfg(target_arch = "aarch64")]
     unsafe {
         asm!(
             "svc 0",
@@ -88,7 +73,6 @@ pub(crate) unsafe fn clone_and_call(
             "blr x20",
             "brk #1",
             "2:",
-            // Named, for any other may be the frame pointer, which is cleared.
             in("x20") entry,
             in("x21") argument,
             in("x8") how.number,

@@ -1,5 +1,6 @@
-//! The processor of the host, which a box keeps away from while it is made: some schedulers put who is
-//! woken beside who wakes it, and there it would wait until that sleeps.
+//! Where a box runs. It keeps away from the host's processor while it is made: some schedulers put who is
+//! woken beside who wakes it, and there it would wait until that sleeps. Its program runs where the host
+//! may.
 
 #![expect(clippy::as_conversions, reason = "the number of a processor is small")]
 
@@ -10,7 +11,7 @@ use super::wire::PROCESSOR_WORDS;
 
 pub(crate) type Processors = [u64; PROCESSOR_WORDS];
 
-/// All that a program may use, for this process and for all that it forks; none if nothing was left.
+/// All that this process may use, and all that it forks; none if nothing was left.
 static ALL: [AtomicU64; PROCESSOR_WORDS] = [const { AtomicU64::new(0) }; PROCESSOR_WORDS];
 
 /// The processor of the host when it started the keeper, plus one; zero if it is not known.
@@ -38,18 +39,15 @@ pub(crate) fn note_all() {
     }
 }
 
-/// Uses all that were noted. If that cannot be there are only fewer to choose from.
+/// Uses all that were noted.
 pub(crate) fn use_all() {
-    let all = ALL.each_ref().map(|part| part.load(Ordering::Relaxed));
-    if is_any(&all) {
-        let _fewer = sys::use_processors(&all);
-    }
+    use_these(&ALL.each_ref().map(|part| part.load(Ordering::Relaxed)));
 }
 
-/// Uses these, which are the host's, if they are known.
+/// Uses these, if there are any. If that cannot be it stays with those that it has.
 pub(crate) fn use_these(processors: &Processors) {
     if is_any(processors) {
-        let _others = sys::use_processors(processors);
+        let _as_before = sys::use_processors(processors);
     }
 }
 

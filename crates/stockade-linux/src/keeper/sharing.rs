@@ -26,9 +26,9 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     // SAFETY: the entry ends in an execution or an exit, uses what it is given while this frame waits,
     // or this process ends and all with it, and writes nothing else but its own stack.
     let started = unsafe { Sharer::start(0, be_program, argument) }.at(Step::Fork)?;
-    // A box that is made beside the host leaves the gate to the program's process, so that the host hears
-    // of the execution, which closes it, while this process has to wait for the processor. That of a copy
-    // may be the host's own, which would get in the way of the program.
+    // The gate is the program's process's alone, so that the host hears of the execution, which closes it,
+    // while this process has to wait for the processor. That of a copy may be the host's own, which would
+    // get in the way of the program.
     if !cell.has(option::COPY)
         && let Some(gate) = cell.fd(cell.plan.gate)
     {

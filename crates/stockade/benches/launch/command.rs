@@ -9,15 +9,27 @@ use crate::stats::{Contestant, Kind, Target};
 
 /// One way to build it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Build {
+struct Build {
     libc: &'static str,
     target: Option<&'static str>,
     /// The variable that names another file.
     named_by: &'static str,
 }
 
+/// Those that are built, and a line about each that is not.
+pub(crate) fn installed(ground: &Ground) -> (Vec<Installed>, Vec<String>) {
+    let (mut commands, mut missing) = (Vec::new(), Vec::new());
+    for build in builds() {
+        match build.installed(ground) {
+            Some(command) => commands.push(command),
+            None => missing.push(build.missing()),
+        }
+    }
+    (commands, missing)
+}
+
 /// All ways, the quicker one first.
-pub(crate) fn builds() -> [Build; 2] {
+fn builds() -> [Build; 2] {
     let musl = if cfg!(target_arch = "x86_64") {
         "x86_64-unknown-linux-musl"
     } else {
@@ -51,7 +63,7 @@ pub(crate) fn build() {
 impl Build {
     /// A copy, as an installation makes it: what a linker has written page by page is mapped more
     /// slowly.
-    pub(crate) fn installed(self, ground: &Ground) -> Option<Installed> {
+    fn installed(self, ground: &Ground) -> Option<Installed> {
         let built = self.file().filter(|file| file.is_file())?;
         let file = ground.folder(&format!("installed-{}", self.libc)).join("stockade");
         std::fs::copy(built, &file).unwrap();
@@ -59,7 +71,7 @@ impl Build {
     }
 
     /// A line about one that is not there.
-    pub(crate) fn missing(self) -> String {
+    fn missing(self) -> String {
         let target = self.target.map(|target| format!(" --target {target}")).unwrap_or_default();
         format!("the command for {}: not built (`cargo build --release{target}`)", self.libc)
     }

@@ -6,7 +6,7 @@ use stockade::confine::Network;
 use stockade::launch::Warmth;
 use stockade::tier::Tier;
 
-use crate::command;
+use crate::command::{self, Installed};
 use crate::floor::{Floor, compile};
 use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
 use crate::peers::{self, Peer};
@@ -30,18 +30,16 @@ pub(crate) fn all(ground: &Ground) -> Launches<'_> {
     let mut together = vec![bare()];
     let (floors, mut missing) = floors(ground);
     together.extend(floors);
+    let (commands, unbuilt) = command::installed(ground);
+    together.extend(commands.iter().map(Installed::version));
+    missing.extend(unbuilt);
     together.extend([
         first("very first call, own network namespace", Network::None, 4.0, ground),
         first("very first call, the host's network", Network::Host, 3.3, ground),
     ]);
     together.extend(library(ground));
     together.push(spare::handed_over(ground));
-    for build in command::builds() {
-        match build.installed(ground) {
-            Some(command) => together.extend(command.runs(ground)),
-            None => missing.push(build.missing()),
-        }
-    }
+    together.extend(commands.iter().flat_map(|command| command.runs(ground)));
     let (peers, unusable) = peers::found(ground);
     missing.extend(unusable);
     let contestant =
@@ -108,8 +106,6 @@ fn floors<'a>(ground: &Ground) -> (Vec<Contestant<'a>>, Vec<String>) {
         Ok(floor) => floors.extend(floor.contestants()),
         Err(why) => missing.push(format!("the floor: {why}")),
     }
-    let commands = command::builds().into_iter().filter_map(|build| build.installed(ground));
-    floors.extend(commands.map(|command| command.version()));
     (floors, missing)
 }
 

@@ -60,7 +60,7 @@ fn main() {
     if role::play() {
         return;
     }
-    let wanted = std::env::var("STOCKADE_BENCH_PARTS").ok();
+    let wanted = wanted_parts();
     let is_wanted =
         |name: &str| wanted.as_ref().is_none_or(|some| some.split(',').any(|one| one == name));
     command::build();
@@ -79,6 +79,11 @@ fn main() {
     }
 }
 
+/// The parts that are named; none if all are wanted, and only then is anything written.
+fn wanted_parts() -> Option<String> {
+    std::env::var("STOCKADE_BENCH_PARTS").ok()
+}
+
 /// Launches of everything, idle and with all processors busy; draws the chart too.
 fn measure_launches(ground: &Ground) -> String {
     let mut all = launches::all(ground);
@@ -91,8 +96,10 @@ fn measure_launches(ground: &Ground) -> String {
     );
     let section = document::section();
     let name = document::chart_name(&section);
-    let chart = chart::draw(&idle, &measures, &section);
-    std::fs::write(document::folder().join(&name), chart).unwrap();
+    if wanted_parts().is_none() {
+        let chart = chart::draw(&idle, &measures, &section);
+        std::fs::write(document::folder().join(&name), chart).unwrap();
+    }
     let apart = all.apart.iter().map(|one| {
         format!("{}: measured in turns of its own, for it mounts on the host", one.rows[0].name)
     });

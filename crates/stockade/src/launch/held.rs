@@ -91,9 +91,8 @@ impl Held {
             End::Lost => {
                 let why = "the keeper of the tree was killed";
                 lose(&mut enforcement, Guarantee::Processes, why);
-                notes.push(format!(
-                    "{why}, by somebody outside: how the program ended is not known"
-                ));
+                notes
+                    .push(format!("{why}, or does not answer: how the program ended is not known"));
                 (Exit::Unknown, Usage { wall: watched.wall, ..Usage::default() }, Duration::ZERO)
             }
         };

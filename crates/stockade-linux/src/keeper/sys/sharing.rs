@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::cloning::{Clone, clone_and_call};
+use super::super::cloning::{Cloning, clone_and_call};
 use super::{Pid, Result, call, checked, map, nr, sig, unmap};
 
 /// A process that shares this one's memory, on a stack of its own. Its stack stays until it is waited
@@ -35,7 +35,7 @@ impl Sharer {
         let stack = map(None, STACK_BYTES)?;
         let end = stack.wrapping_byte_add(STACK_BYTES - WORD_BYTES);
         word(stack).store(1, Ordering::Relaxed);
-        let how = Clone {
+        let how = Cloning {
             number: nr::CLONE,
             flags: namespaces as usize | CLONE_VM | CLONE_CHILD_CLEARTID | sig::CHLD,
             stack_end: end.cast(),
