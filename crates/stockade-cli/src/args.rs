@@ -6,6 +6,7 @@ mod audit;
 mod image;
 mod manual;
 mod code;
+mod plain;
 mod policy;
 mod typed;
 
@@ -90,7 +91,7 @@ pub(crate) enum Command {
 }
 
 /// Options of every command that judges calls.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) sources: Sources,

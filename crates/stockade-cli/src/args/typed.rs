@@ -1,24 +1,26 @@
 //! Reads what was typed. Agents start a command for every call, and all that else could have been
 //! typed takes time to set up; so what they use is read by itself.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-use super::{Args, Command, Hook, Run, Shell};
+use super::{Args, Command, Hook, plain};
 
 impl Args {
     /// What was typed. Whatever is wrong, or asks for help, is told by the whole command line; that of
     /// a hook by itself, since only agents read it.
     pub(crate) fn typed() -> Result<Self, clap::Error> {
-        let first = first();
-        let alone = match first.as_deref().and_then(OsStr::to_str) {
-            Some("hook") => return Ok(Alone::<HookAlone>::try_parse()?.command.into()),
-            Some("run") => Alone::<RunAlone>::try_parse().map(|read| read.command.into()).ok(),
-            Some("shell") => Alone::<ShellAlone>::try_parse().map(|read| read.command.into()).ok(),
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        let alone = match words.split_first() {
+            Some((first, _)) if first == "hook" => {
+                return Ok(Alone::<HookAlone>::try_parse()?.command.into());
+            }
+            Some((first, words)) if first == "run" => plain::run(words).map(Command::Run),
+            Some((first, words)) if first == "shell" => plain::shell(words).map(Command::Shell),
             Some(_) | None => None,
         };
-        alone.map_or_else(Self::try_parse, Ok)
+        alone.map_or_else(Self::try_parse, |command| Ok(Self { command }))
     }
 
     /// Whether what was typed starts a program, before it is read.
@@ -45,30 +47,8 @@ enum HookAlone {
     Hook(Hook),
 }
 
-#[derive(Debug, Subcommand)]
-enum RunAlone {
-    Run(Run),
-}
-
-#[derive(Debug, Subcommand)]
-enum ShellAlone {
-    Shell(Shell),
-}
-
 impl From<HookAlone> for Args {
     fn from(HookAlone::Hook(hook): HookAlone) -> Self {
         Self { command: Command::Hook(hook) }
-    }
-}
-
-impl From<RunAlone> for Args {
-    fn from(RunAlone::Run(run): RunAlone) -> Self {
-        Self { command: Command::Run(run) }
-    }
-}
-
-impl From<ShellAlone> for Args {
-    fn from(ShellAlone::Shell(shell): ShellAlone) -> Self {
-        Self { command: Command::Shell(shell) }
     }
 }
