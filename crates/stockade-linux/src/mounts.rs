@@ -122,7 +122,8 @@ impl Mount {
     pub fn read_only(path: &CStr) -> io::Result<Self> {
         match readlink(path, Vec::new()) {
             Ok(to) => Ok(Self::Link { target: path.to_owned(), to }),
-            Err(_no_link) => Self::bind(path, Access::ReadOnly),
+            Err(Errno::INVAL) => Self::bind(path, Access::ReadOnly),
+            Err(errno) => Err(errno.into()),
         }
     }
 

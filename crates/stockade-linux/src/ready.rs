@@ -41,6 +41,8 @@ pub struct Ready {
     duty: Option<Duty>,
     /// Whether it has yet to say that the host's folders are gone, which was seen.
     house: House,
+    /// What it was made of, until its program runs.
+    described: Option<Box<Jail>>,
 }
 
 /// How a box came to be.
@@ -167,6 +169,7 @@ impl Ordered {
             remains,
             duty: None,
             house,
+            described: None,
         })
     }
 }
@@ -196,6 +199,13 @@ impl Ready {
     /// The same box, whose remains others will see to.
     pub(crate) fn on_duty(mut self, duty: Duty) -> Self {
         self.duty = Some(duty);
+        self
+    }
+
+    /// The same box, that was made of this. To close so many folders takes a while, which there is
+    /// when the program runs.
+    pub(crate) fn made_of(mut self, jail: Jail) -> Self {
+        self.described = Some(Box::new(jail));
         self
     }
 
@@ -245,7 +255,8 @@ impl Ready {
         // The next that is heard is the end.
         hear_left(&self.line, self.house)?;
         self.remains.cgroup().into_iter().for_each(Cgroup::sweep);
-        let Self { line, pid, pidfd, expected, attested, remains, mut duty, .. } = self;
+        let Self { line, pid, pidfd, expected, attested, remains, mut duty, described, .. } = self;
+        drop(described);
         duty.iter_mut().for_each(Duty::begin);
         Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
     }

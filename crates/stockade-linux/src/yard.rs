@@ -148,7 +148,7 @@ impl Yard {
         }
         let ready = self.make(&wanted)?;
         if !self.office.is_open() {
-            return Ok(ready.on_duty(Duty::Later(Arc::clone(&self.left))));
+            return Ok(ready.made_of(wanted.jail).on_duty(Duty::Later(Arc::clone(&self.left))));
         }
         let model = self.stock.begin(wanted, &self.office)?;
         Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), model)))

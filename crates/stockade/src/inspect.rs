@@ -35,7 +35,7 @@ pub use placed::{Misplaced, Placed};
 pub use program::{NoProgram, Place, Program, Programs};
 pub use seen::Seen;
 pub use settings::{DENY, INTERPRETERS, Settings};
-pub use view::{Identity, Landing, Root, View, ViewError, path_of, stat_of};
+pub use view::{Identity, Landing, Root, View, ViewError, path_of, real_folder, stat_of};
 
 use crate::knowledge::{Knowledge, Word};
 

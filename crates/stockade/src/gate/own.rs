@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::confine::Files;
-use crate::inspect::{Root, path_of};
+use crate::inspect::{path_of, real_folder};
 
 /// Where they really are.
 #[derive(Debug, Default)]
@@ -43,8 +43,8 @@ impl OwnFiles {
 /// The real path of a file in a folder that is there.
 fn place_of(file: &Path) -> Option<PathBuf> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = Root::open(folder.unwrap_or(Path::new("."))).ok()?;
-    Some(folder.path().join(file.file_name()?))
+    let folder = real_folder(folder.unwrap_or(Path::new("."))).ok()?;
+    Some(folder.join(file.file_name()?))
 }
 
 /// Where a file is that a path leads to.

@@ -244,6 +244,12 @@ pub fn path_of(handle: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
+/// The real path of a folder, all links followed.
+pub fn real_folder(path: &Path) -> Result<PathBuf, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    path_of(rustix::fs::openat(CWD, path, flags, Mode::empty())?.as_fd())
+}
+
 /// What a handle is.
 pub fn stat_of(handle: BorrowedFd<'_>) -> Result<Stat, Errno> {
     rustix::fs::statat(handle, "", AtFlags::EMPTY_PATH)

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Policy, TrustStore};
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 
 /// Beneath the home folder.
 const IN_HOME: [&str; 6] =
@@ -28,9 +28,8 @@ impl Policy {
             .collect();
         for path in settings() {
             let is_written = written.iter().any(|folder| path.starts_with(folder));
-            let is_there =
-                self.files.protect.iter().any(|known| path.starts_with(root.join(known)));
-            if is_written && !is_there {
+            let is_in = |known: &PathBuf| path.starts_with(root.join(known));
+            if is_written && !self.files.protect.iter().any(is_in) {
                 self.files.protect.push(path);
             }
         }
@@ -50,7 +49,7 @@ pub(crate) fn settings() -> impl Iterator<Item = PathBuf> {
 
 /// The path behind links, if it is a folder that is there; else its name in the folder above it.
 fn real(path: &Path) -> PathBuf {
-    Root::open(path).map_or_else(|_absent| path.to_owned(), |folder| folder.path().to_owned())
+    real_folder(path).unwrap_or_else(|_absent| path.to_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::rule::{Denied, Effect, Rule, Unkept};
 use super::{Policy, TrustStore};
 use crate::confine::{Keep, Sought};
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 
 /// A rule that denies a path, and what the box makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ fn own_folders() -> Vec<PathBuf> {
     let store = TrustStore::default_path().and_then(|path| path.parent().map(Path::to_owned));
     let real = |folder: PathBuf| match (folder.parent(), folder.file_name()) {
         (Some(above), Some(name)) => {
-            Root::open(above).map_or(folder.clone(), |above| above.path().join(name))
+            real_folder(above).map_or(folder.clone(), |above| above.join(name))
         }
         _ => folder,
     };

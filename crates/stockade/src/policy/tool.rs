@@ -14,7 +14,7 @@ pub use schema::{BadSchema, Schema, Violation};
 pub(super) use table::ToolTable;
 
 use super::rule;
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 use crate::limits::{ByteCount, Limits};
 use crate::tier::Tier;
 
@@ -245,5 +245,5 @@ pub enum BadTool {
 fn folder_of(file: &Path) -> std::io::Result<PathBuf> {
     let file = std::path::absolute(file)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
-    Ok(Root::open(folder).map_or_else(|_absent| folder.to_owned(), |root| root.path().to_owned()))
+    Ok(real_folder(folder).unwrap_or_else(|_absent| folder.to_owned()))
 }

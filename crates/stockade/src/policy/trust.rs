@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::LoadError;
 use super::replace::replace;
 use super::source::{Links, Source};
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 
 /// The files that a person trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -138,9 +138,9 @@ impl TrustStore {
 /// A file by the real path of its folder.
 fn identity(file: &Path) -> io::Result<PathBuf> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = Root::open(folder.unwrap_or(Path::new("."))).map_err(io::Error::other)?;
+    let folder = real_folder(folder.unwrap_or(Path::new(".")))?;
     let name = file.file_name().ok_or_else(|| io::Error::other("it names no file"))?;
-    Ok(folder.path().join(name))
+    Ok(folder.join(name))
 }
 
 fn hash(content: &str) -> String {

@@ -11,7 +11,7 @@ use super::root::files_failure;
 use super::{names, sought};
 use crate::confine::Files;
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 use crate::outcome::Failure;
 
 /// How deep the folders of submodules are looked for.
@@ -189,7 +189,7 @@ fn git_paths(files: &Files) -> Vec<PathBuf> {
         });
         let folders = own.iter().chain(&shared);
         found.extend(folders.flat_map(|folder| FOLLOWED.map(|name| folder.join(name))));
-        let granted = files.write.iter().filter_map(|path| real(path));
+        let granted = files.write.iter().filter_map(|path| real_folder(path).ok());
         let granted: Vec<PathBuf> = granted.chain([files.root.clone()]).collect();
         // What is shown to be read, or not at all, cannot be changed in the box.
         found.retain(|path| granted.iter().any(|folder| path.starts_with(folder)));
@@ -205,12 +205,7 @@ fn git_paths(files: &Files) -> Vec<PathBuf> {
 
 /// Where a file of git leads, links and all.
 fn led_to(from: &Path, text: &str) -> Option<PathBuf> {
-    real(&from.join(text.trim()))
-}
-
-/// The real path of a folder.
-fn real(folder: &Path) -> Option<PathBuf> {
-    Root::open(folder).ok().map(|folder| folder.path().to_owned())
+    real_folder(&from.join(text.trim())).ok()
 }
 
 fn modules(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {

@@ -15,7 +15,7 @@ use super::{MadeSince, tree_limits, watched_disk};
 use crate::confine::{Files, Network, Shown};
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 use crate::launch::absent;
 use crate::launch::disk::Disk;
 use crate::launch::held::Held;
@@ -116,8 +116,7 @@ impl Granted {
         read.extend(place(&toolchains)?);
         read.push(files.root.clone());
         // A link here leads to another of them, or to where the system keeps it.
-        let there = SYSTEM.iter().map(Path::new).filter_map(|folder| Root::open(folder).ok());
-        read.extend(there.map(|folder| folder.path().to_owned()));
+        read.extend(SYSTEM.iter().filter_map(|folder| real_folder(Path::new(folder)).ok()));
         Ok(Self { write: place(&files.write)?, read })
     }
 
@@ -161,9 +160,9 @@ impl Granted {
     fn landlock(&self, scratch: &Path) -> Result<Landlock, Failure> {
         let rule = |path: &Path, rights| Ok(Rule { path: c_path(path)?, rights });
         let both = rights::READ | rights::WRITE;
-        let scratch = Root::open(scratch)
-            .map_err(|error| Failure::new("open the scratch folder", error.to_string()))?;
-        let mut rules = vec![rule(Path::new("/proc"), rights::READ)?, rule(scratch.path(), both)?];
+        let scratch = real_folder(scratch)
+            .map_err(|errno| Failure::new("open the scratch folder", errno.to_string()))?;
+        let mut rules = vec![rule(Path::new("/proc"), rights::READ)?, rule(&scratch, both)?];
         for device in DEVICES.iter().map(Path::new).filter(|device| device.exists()) {
             rules.push(rule(device, both | rights::DEVICE)?);
         }

@@ -1,6 +1,7 @@
 //! The root of a box: what it shows, what can be written, what is hidden and protected.
 
 use std::ffi::{CString, OsStr};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -11,8 +12,8 @@ use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
 use super::cover::Covered;
 use crate::confine::{Files, Shown};
 use crate::guarantee::Guarantee;
-use crate::inspect::Root;
-use crate::outcome::{Failure, chain};
+use crate::inspect::real_folder;
+use crate::outcome::Failure;
 
 /// What a box shows of the system, to be read.
 pub(in crate::launch) const SYSTEM: [&str; 12] = [
@@ -43,8 +44,14 @@ const SHARED_MEMORY_BYTES: u64 = 256 << 20;
 pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, Failure> {
     not_whole_machine(files)?;
     let mut mounts = Vec::new();
-    for folder in SYSTEM.iter().map(Path::new).filter(|folder| folder.exists()) {
-        mounts.push(Mount::read_only(&c_path(folder)?).map_err(|error| unshown(folder, &error))?);
+    for folder in SYSTEM.iter().map(Path::new) {
+        match Mount::read_only(&c_path(folder)?) {
+            Ok(mount) => mounts.push(mount),
+            // No machine has all of them.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(unshown(folder, &error)),
+        }
     }
     let devices = Mount::devices(SHARED_MEMORY_BYTES);
     mounts.extend(devices.map_err(|error| unshown(Path::new("/dev"), &error))?);
@@ -161,7 +168,7 @@ fn shown_as(path: &Path, shown: &[PathBuf]) -> Option<PathBuf> {
         return Some(path.to_owned());
     }
     let parts = path.parent().zip(path.file_name());
-    let real = parts.and_then(|(folder, name)| Some(Root::open(folder).ok()?.path().join(name)));
+    let real = parts.and_then(|(folder, name)| Some(real_folder(folder).ok()?.join(name)));
     match real {
         Some(real) if is_shown(&real) => Some(real),
         Some(_) => None,
@@ -188,10 +195,7 @@ pub(in crate::launch) fn placed(path: &Path, root: &Path) -> Result<PathBuf, Fai
                 .remedy("name the folder that it leads to, if that is meant"));
         }
         place = if is_link {
-            Root::open(&next)
-                .map_err(|error| unshown(&next, &std::io::Error::other(chain(&error))))?
-                .path()
-                .to_owned()
+            real_folder(&next).map_err(|errno| unshown(&next, &errno.into()))?
         } else {
             next
         };

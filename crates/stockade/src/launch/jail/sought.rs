@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::root::{SYSTEM, placed};
 use super::walk::Walk;
 use crate::confine::{Files, Keep, Met, Sought, Stand};
-use crate::inspect::Root;
+use crate::inspect::real_folder;
 use crate::outcome::Failure;
 
 /// How many paths are kept by patterns in one box. Each takes a mount.
@@ -40,14 +40,13 @@ pub(super) fn search_for(files: &Files, sought: &[Sought]) -> Result<Searched, F
     let shown = shown(files)?;
     for (at, one) in sought.iter().enumerate() {
         // A folder that is not there holds nothing.
-        let Ok(folder) = Root::open(one.folder()) else { continue };
-        let folder = folder.path();
+        let Ok(folder) = real_folder(one.folder()) else { continue };
         for place in &shown {
             if folder.starts_with(place) {
-                starts.entry(folder.to_owned()).or_default().push((at, one.start()));
+                starts.entry(folder.clone()).or_default().push((at, one.start()));
                 continue;
             }
-            match one.at(folder, place) {
+            match one.at(&folder, place) {
                 Met::Wholly(_) if files.root.starts_with(place) => {
                     searched.gap = Some("it means the project as a whole".to_owned());
                 }
@@ -59,7 +58,7 @@ pub(super) fn search_for(files: &Files, sought: &[Sought]) -> Result<Searched, F
             }
         }
         for place in SYSTEM.iter().map(Path::new).filter(|place| place.is_dir()) {
-            match one.at(folder, place) {
+            match one.at(&folder, place) {
                 Met::Within(stand) if one.is_deep(stand) => {
                     let note = "the system's own folders were not looked through";
                     searched.note = Some(note.to_owned());
