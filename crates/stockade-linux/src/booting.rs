@@ -1,7 +1,6 @@
 //! A keeper that gets on its feet while the host prepares what to tell it.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread;
 
 use crate::cgroup::Cgroup;
 use crate::control::Line;
@@ -46,10 +45,7 @@ impl Booting {
 
     /// One on another processor, which gets on its feet while this one is used; none if it cannot be.
     pub(crate) fn elsewhere() -> Option<Self> {
-        let booting = Self::spawn(Where::Elsewhere).ok()?;
-        // It may have been put behind this thread on the same processor, which it leaves at once.
-        thread::yield_now();
-        Some(booting)
+        Self::spawn(Where::Elsewhere).ok()
     }
 
     fn spawn(place: Where) -> Result<Self, StartError> {

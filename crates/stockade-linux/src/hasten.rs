@@ -4,9 +4,28 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::booting::Booting;
+use crate::cgroup::Cgroup;
+use crate::identity::Identity;
+use crate::jail::Network;
+use crate::jail::pack::namespaces_with;
+use crate::yard::MountWatch;
 
-/// The keeper, and the process that has it: a fork has none.
-static HASTENED: Mutex<Option<(u32, Booting)>> = Mutex::new(None);
+static HASTENED: Mutex<Option<Early>> = Mutex::new(None);
+
+/// The keeper, and what it was told already.
+struct Early {
+    /// The process that has it: a fork has none.
+    owner: u32,
+    keeper: Booting,
+    begun: Option<Begun>,
+}
+
+/// The box whose namespaces it makes, and the mounts of the host when it was told.
+struct Begun {
+    namespaces: u64,
+    identity: Identity,
+    mounts: MountWatch,
+}
 
 /// Holds a keeper that was hastened, until somebody asks for it. Dropping it ends one that nobody has
 /// asked for.
@@ -20,28 +39,69 @@ pub struct Hastened(());
 pub fn hasten() -> Hastened {
     let mut hastened = lock();
     if hastened.is_none() {
-        *hastened = Booting::elsewhere().map(|booting| (process::id(), booting));
+        let early = |keeper| Early { owner: process::id(), keeper, begun: None };
+        *hastened = Booting::elsewhere().map(early);
     }
     Hastened(())
 }
 
-impl Drop for Hastened {
-    fn drop(&mut self) {
-        drop(taken());
+impl Hastened {
+    /// Says that the first to ask will most likely want a box with this network, whose namespaces are
+    /// made meanwhile. Who wants anything else gets another keeper. Does nothing where a box is cloned
+    /// into its cgroup, which has to be there first.
+    pub fn for_box(&self, network: Network) {
+        let mut hastened = lock();
+        let Some(early) = hastened.as_mut().filter(|early| early.is_unasked()) else { return };
+        if Cgroup::is_unified() {
+            return;
+        }
+        let (namespaces, identity) = (namespaces_with(network), Identity::of_caller());
+        // From before they are copied.
+        let Ok(mounts) = MountWatch::begin() else { return };
+        if early.keeper.begin_early(namespaces, identity, None).is_ok() {
+            early.begun = Some(Begun { namespaces, identity, mounts });
+        }
     }
 }
 
-/// The keeper, for who is the first to ask.
+impl Drop for Hastened {
+    fn drop(&mut self) {
+        drop(taken_if(|_| true));
+    }
+}
+
+impl Early {
+    fn is_unasked(&self) -> bool {
+        self.owner == process::id() && self.begun.is_none()
+    }
+}
+
+/// The keeper, for who is the first to ask, if it was told nothing yet.
 pub(crate) fn taken() -> Option<Booting> {
-    let (owner, booting) = lock().take()?;
-    if owner == process::id() {
-        return Some(booting);
+    taken_if(|early| early.begun.is_none()).map(|early| early.keeper)
+}
+
+/// The keeper for a box that has these namespaces, and if it makes them already, the mounts of the host
+/// from before.
+pub(crate) fn taken_for(
+    namespaces: u64,
+    identity: Identity,
+) -> Option<(Booting, Option<MountWatch>)> {
+    let suits = |begun: &Begun| begun.namespaces == namespaces && begun.identity == identity;
+    let early = taken_if(|early| early.begun.as_ref().is_none_or(suits))?;
+    Some((early.keeper, early.begun.map(|begun| begun.mounts)))
+}
+
+fn taken_if(suits: impl FnOnce(&Early) -> bool) -> Option<Early> {
+    let early = lock().take_if(|early| early.owner != process::id() || suits(early))?;
+    if early.owner == process::id() {
+        return Some(early);
     }
     // It is that of the process which has forked this one.
-    booting.leave_to_its_owner();
+    early.keeper.leave_to_its_owner();
     None
 }
 
-fn lock() -> MutexGuard<'static, Option<(u32, Booting)>> {
+fn lock() -> MutexGuard<'static, Option<Early>> {
     HASTENED.lock().unwrap_or_else(PoisonError::into_inner)
 }

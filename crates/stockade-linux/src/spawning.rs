@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use rustix::thread::{CpuSet, futex};
+use rustix::thread::{futex, sched_setaffinity};
 
 use crate::keeper::cloning::{Cloning, clone_and_call};
 use crate::keeper::raw::system_call;
@@ -55,7 +55,7 @@ impl Spawning {
             Where::Elsewhere => other_processors(),
         }
         .unzip();
-        let room = Room::new(image, control.as_raw_fd(), others)?;
+        let room = Room::new(image, control.as_raw_fd())?;
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
         let mut how = Cloning {
@@ -81,6 +81,8 @@ impl Spawning {
             room.errand().is_there.store(0, Ordering::Relaxed);
             io::Error::from_raw_os_error(errno)
         })?;
+        // A wish. It was not yet run, in all likelihood, and so is not interrupted by that.
+        let _elsewhere = others.map(|others| sched_setaffinity(Some(pid), &others));
         // SAFETY: the kernel has just made it for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         Ok(Self { pid, pidfd, room, left })
@@ -143,27 +145,20 @@ struct Errand {
     errno: AtomicI32,
     image: Image,
     control: RawFd,
-    /// Where to run.
-    processors: Option<CpuSet>,
 }
 
 impl Room {
     const BYTES: usize = 64 << 10;
     const STACK_BYTES: usize = Self::BYTES - size_of::<Errand>();
 
-    fn new(image: Image, control: RawFd, processors: Option<CpuSet>) -> io::Result<Self> {
+    fn new(image: Image, control: RawFd) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping where the kernel likes has no effect on others.
         let start =
             unsafe { mmap_anonymous(ptr::null_mut(), Self::BYTES, access, MapFlags::PRIVATE) }?;
         let room = Self(start);
-        let errand = Errand {
-            is_there: AtomicU32::new(1),
-            errno: AtomicI32::new(0),
-            image,
-            control,
-            processors,
-        };
+        let errand =
+            Errand { is_there: AtomicU32::new(1), errno: AtomicI32::new(0), image, control };
         // SAFETY: it lies at the end of the mapping, aligned as it must be, and is known to nobody yet.
         unsafe { room.errand_at().write(errand) };
         Ok(room)
@@ -247,11 +242,6 @@ extern "C" fn be_keeper(errand: *const c_void) -> ! {
 /// Makes its streams what a keeper's are, and executes the image.
 fn execute_in_child(errand: &Errand) -> Result<(), i32> {
     const NULL: &CStr = c"/dev/null";
-    if let Some(processors) = &errand.processors {
-        let (bytes, at) = (size_of_val(processors), ptr::from_ref(processors).expose_provenance());
-        // It is a wish.
-        let _elsewhere = in_child(libc::SYS_sched_setaffinity, [0, bytes, at, 0, 0, 0]);
-    }
     let control = word(errand.control);
     in_child(libc::SYS_dup3, [control, 0, 0, 0, 0, 0])?;
     let here = word(libc::AT_FDCWD);

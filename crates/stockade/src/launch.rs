@@ -37,12 +37,18 @@ pub use scratch::sweep;
 pub use stockade_linux::{Hastened, Origin, Warmth, Yard, hasten};
 pub use warm::Interpreters;
 
-use crate::confine::{Confinement, Files};
+use crate::confine::{Confinement, Files, Network};
 use crate::files::survey::Before;
 use crate::guarantee::{Guarantee, Kept};
 use crate::outcome::{Failure, Outcome};
 use crate::plan::{self, Plan, ProgramPlan, not_in_this_version};
 use crate::tier::Tier;
+
+/// Says that the first box will most likely have this network: a keeper that was hastened makes its
+/// namespaces meanwhile.
+pub fn hasten_box(keeper: &Hastened, network: Network) {
+    keeper.for_box(jail::network_of_box(network));
+}
 
 /// Starts what was planned, with what waits for it in the reserve. A plan is all it takes, and all
 /// it accepts:

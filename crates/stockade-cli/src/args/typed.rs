@@ -4,8 +4,10 @@
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
+use stockade::confine::Network;
+use stockade::tier::Tier;
 
-use super::{Args, Command, Hook, plain};
+use super::{Args, Command, Hook, Net, plain};
 
 impl Args {
     /// What was typed. Whatever is wrong, or asks for help, is told by the whole command line; that of
@@ -21,6 +23,22 @@ impl Args {
             Some(_) | None => None,
         };
         alone.map_or_else(Self::try_parse, |command| Ok(Self { command }))
+    }
+
+    /// The network of the box that will most likely be made, if one is.
+    pub(crate) fn likely_network(&self) -> Option<Network> {
+        let common = if let Command::Run(run) = &self.command {
+            &run.common
+        } else if let Command::Shell(shell) = &self.command {
+            &shell.common
+        } else {
+            return None;
+        };
+        let network = match common.net {
+            Some(Net::Host) => Network::Host,
+            Some(Net::None) | None => Network::None,
+        };
+        common.tier.is_none_or(|tier| tier == Tier::Jail).then_some(network)
     }
 
     /// Whether what was typed starts a program, before it is read.

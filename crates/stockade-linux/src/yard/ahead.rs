@@ -38,12 +38,20 @@ impl Ahead {
     /// Begins. None if something goes wrong, which will be told when the box is asked for.
     pub(super) fn begin(expected: Expectation) -> Option<Self> {
         let identity = Identity::of_caller();
-        let mut keeper = hasten::taken().or_else(Booting::elsewhere)?;
-        let mounts = MountWatch::begin().ok()?;
-        // Before the keeper is told: it takes the lock of the mounts, of which this reads the list.
-        let limits = Limits::of_new_box(expected.limits);
         let namespaces = namespaces_with(expected.network);
-        keeper.begin_early(namespaces, identity, limits.so_far()).ok()?;
+        let hastened = hasten::taken_for(namespaces, identity);
+        let (mut keeper, begun) = match hastened {
+            Some(hastened) => hastened,
+            None => (Booting::elsewhere()?, None),
+        };
+        let is_told = begun.is_some();
+        let mounts = begun.map_or_else(MountWatch::begin, Ok).ok()?;
+        // Before the keeper is told, if it was not yet: it takes the lock of the mounts, of which this
+        // reads the list.
+        let limits = Limits::of_new_box(expected.limits);
+        if !is_told {
+            keeper.begin_early(namespaces, identity, limits.so_far()).ok()?;
+        }
         Some(Self { expected, identity, parts: Parts { keeper, limits, mounts } })
     }
 
