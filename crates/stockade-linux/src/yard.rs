@@ -119,10 +119,10 @@ impl Yard {
 
     /// Says that the box that is expected may be this one: it is made meanwhile. It is given only to
     /// who asks for one that is equal in every point; until then nothing runs in it.
-    pub fn foresee(&self, mut jail: Jail, limits: CgroupLimits) {
+    pub fn foresee(&self, jail: &mut Jail, limits: CgroupLimits) {
         jail.attest = Attest::BeforeExecution;
-        let sheet = self.sheet(&jail);
-        let order = |ahead| Foreseen::order(ahead, &sheet.ok()?, &jail, limits);
+        let sheet = self.sheet(jail);
+        let order = |ahead| Foreseen::order(ahead, &sheet.ok()?, jail, limits);
         let foreseen = taken(&self.ahead).and_then(order);
         *self.foreseen.lock().unwrap_or_else(PoisonError::into_inner) = foreseen;
     }

@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use environment::Variables;
 use file::{File, Slot};
-use index::Index;
+use index::{Index, Place};
 use program::Program;
 
 pub use reading::{
@@ -92,17 +92,18 @@ impl Knowledge {
     /// The knowledge that is built in.
     pub fn shipped() -> &'static Self {
         static SHIPPED: OnceLock<Knowledge> = OnceLock::new();
-        SHIPPED.get_or_init(|| Self::of(shipped::PROGRAMS, &shipped::NAMES, shipped::ENVIRONMENT))
+        SHIPPED.get_or_init(|| {
+            Self::of((shipped::PROGRAMS, &shipped::NAMES, &shipped::PLACES), shipped::ENVIRONMENT)
+        })
     }
 
     fn of(
-        files: &'static [File],
-        names: &'static [Slot],
+        (files, names, places): (&'static [File], &'static [Slot], &'static [Place]),
         environment: (&'static str, &'static str),
     ) -> Self {
         Self {
             files,
-            index: Index::new(files, names),
+            index: Index::new(files, names, places),
             variables: Variables::new(environment.0, environment.1),
         }
     }
@@ -137,7 +138,7 @@ impl Knowledge {
 
     /// The names of all programs, without versions and patterns.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.index.entries.iter().flat_map(index::Entry::names)
+        self.index.entries().flat_map(index::Entry::names)
     }
 
     /// Whether a word names a known program, or a subcommand of one.
@@ -149,8 +150,8 @@ impl Knowledge {
     pub fn check(&self) -> Result<Summary, Vec<Broken>> {
         let mut broken = self.index.twice();
         broken.extend(Index::faults_of(self.files));
-        let mut summary = Summary { entries: self.index.entries.len(), ..Summary::default() };
-        for entry in &self.index.entries {
+        let mut summary = Summary { entries: self.index.entries().count(), ..Summary::default() };
+        for entry in self.index.entries() {
             summary.names = summary.names.saturating_add(entry.names().count());
             let checked = entry.program().and_then(|program| {
                 example::check(self, program).map_err(|message| entry.broken(message))?;

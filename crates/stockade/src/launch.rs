@@ -32,6 +32,7 @@ pub(crate) use hook::HookRunner;
 pub use image::{Imported, import};
 pub use jail::{Searched, search};
 pub use machine::{hide_supervisor, probe};
+pub(crate) use reserve::Drafted;
 pub use reserve::Reserve;
 pub use scratch::sweep;
 pub use stockade_linux::{Hastened, Origin, Warmth, Yard, hasten};
@@ -78,13 +79,17 @@ pub fn start(plan: Plan, reserve: &Reserve) -> Result<Running, Failure> {
 }
 
 /// Says that a program may run like this in the jail, if it is allowed: its box is made meanwhile, if
-/// it is the first or none waits. What goes wrong is told when it is asked for.
-pub(crate) fn foresee(reserve: &Reserve, confinement: impl FnOnce() -> Option<Confinement>) {
-    if !reserve.yard.is_expecting() {
-        reserve.yard.anticipate();
-    } else if let Some(confinement) = confinement() {
-        jail::foresee(&confinement, &reserve.yard);
+/// it is the first or none waits. What goes wrong is told when it is asked for. Its description is kept
+/// as long as what this gives.
+pub(crate) fn foresee(
+    reserve: &Reserve,
+    confinement: impl FnOnce() -> Option<Confinement>,
+) -> Option<Drafted<'_>> {
+    if reserve.yard.is_expecting() {
+        return confinement().map(|confinement| reserve.foresee(&confinement));
     }
+    reserve.yard.anticipate();
+    None
 }
 
 /// How the folders are that a run may write: all of the project, where nothing is sure to keep it
@@ -102,7 +107,7 @@ fn look_before(plan: &ProgramPlan) -> Option<Before> {
 fn start_afresh(plan: ProgramPlan, reserve: &Reserve) -> Result<Running, Failure> {
     let before = look_before(&plan);
     Ok(Running(match plan.tier() {
-        Tier::Jail => Kind::Held(Box::new(jail::start(plan, &reserve.yard)?), before),
+        Tier::Jail => Kind::Held(Box::new(jail::start(plan, reserve)?), before),
         Tier::Process => Kind::Held(Box::new(process::start(plan)?), before),
         Tier::Container => {
             let contained = container::start(plan, &reserve.containers)?;

@@ -151,9 +151,10 @@ impl Stockade {
         // What others have to do in the background can wait until the program runs, or the call is over.
         let _under_way = self.reserve.yard().under_way();
         let _busy = self.gate.journal().busy();
-        if self.gate.examiner().would_be_jailed(&call) {
-            launch::foresee(&self.reserve, || self.gate.examiner().foreseen(&call));
-        }
+        let examiner = self.gate.examiner();
+        let _drafted = examiner
+            .would_be_jailed(&call)
+            .then(|| launch::foresee(&self.reserve, || examiner.foreseen(&call)));
         let (verdict, said) = self.gate.judge_aloud(&call);
         let call = said.rewritten.as_ref().map_or(call, |rewritten| rewritten.call.clone());
         let mut questions = Questions::default();

@@ -38,8 +38,13 @@ pub(crate) struct Hierarchies {
 impl Hierarchies {
     /// Reads both lists.
     pub(crate) fn read() -> Result<Self, Errno> {
+        Self::among(|| proc::read("/proc/self/mountinfo"))
+    }
+
+    /// The same among these mounts.
+    pub(crate) fn among(mounts: impl FnOnce() -> Result<String, Errno>) -> Result<Self, Errno> {
         let namespace = namespace();
-        let mountinfo = proc::read("/proc/self/mountinfo")?;
+        let mountinfo = mounts()?;
         let read = Self::of(&mountinfo, proc::read("/proc/self/cgroup")?);
         Ok(Self { namespace, ..read })
     }

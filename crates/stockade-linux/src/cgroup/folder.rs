@@ -1,7 +1,7 @@
 //! One folder in one hierarchy: made, limited, read, removed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -19,8 +19,8 @@ use super::{CgroupLimits, CgroupUsage, Controller, stale};
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) version: Version,
-    pub(super) handle: File,
-    pub(super) entrance: File,
+    pub(super) handle: OwnedFd,
+    pub(super) entrance: OwnedFd,
     path: PathBuf,
     /// What it was made for.
     controllers: Vec<Controller>,
@@ -62,7 +62,7 @@ impl Folder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         if place.version == Version::Two {
             // Who enters a folder beneath needs this file of the parent, `cgroups(7)`.
-            open_to_write(&parent.join("cgroup.procs"))?;
+            open_to_write(CWD, &parent.join("cgroup.procs"))?;
             let is_own = place.parents.first().is_some_and(|own| own == parent);
             for controller in controllers {
                 let enabled =
@@ -74,7 +74,7 @@ impl Folder {
         }
         let path = parent.join(stale::name(NEXT.fetch_add(1, Ordering::Relaxed)));
         fs::create_dir(&path).map_err(|error| errno(&error))?;
-        let open = || -> Result<(File, File), Errno> {
+        let open = || -> Result<(OwnedFd, OwnedFd), Errno> {
             // A thread that moves itself alone needs no lock of the whole machine, which takes
             // milliseconds (`cgroup_procs_write_start` in kernel/cgroup/cgroup.c); the process
             // that enters has one thread. Version 2 is cloned into.
@@ -82,8 +82,10 @@ impl Folder {
             if place.version == Version::Two && !is_domain(&path)? {
                 return Err(Errno::OPNOTSUPP);
             }
-            let entrance = open_to_write(&path.join(name))?;
-            Ok((File::open(&path).map_err(|error| errno(&error))?, entrance))
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let handle = rustix::fs::open(&path, flags, Mode::empty())?;
+            let entrance = open_to_write(handle.as_fd(), Path::new(name))?;
+            Ok((handle, entrance))
         };
         match open() {
             Ok((handle, entrance)) => {
@@ -221,7 +223,7 @@ impl Folder {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Errno> {
-        write(&self.path.join(name), text)
+        write(self.handle.as_fd(), Path::new(name), text)
     }
 
     /// Some files are there only where the kernel was built for them.
@@ -280,8 +282,8 @@ pub(super) fn remove(path: &Path) {
     }
 }
 
-fn open_to_write(path: &Path) -> Result<File, Errno> {
-    OpenOptions::new().write(true).open(path).map_err(|error| errno(&error))
+fn open_to_write(at: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(at, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// What a parent must have to be chosen.
@@ -313,7 +315,7 @@ fn enable(parent: &Path, controller: &str, may_step_aside: bool) -> Result<(), E
         }
         step_aside(parent)?;
     }
-    write(&parent.join("cgroup.subtree_control"), &format!("+{controller}"))
+    write(CWD, &parent.join("cgroup.subtree_control"), &format!("+{controller}"))
 }
 
 /// Whether a cgroup holds processes, so that it must not have limits beneath it. The kernel refuses
@@ -334,7 +336,8 @@ fn is_domain(path: &Path) -> Result<bool, Errno> {
     Ok(kind.trim() == "domain")
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Errno> {
-    // Never made: a file that is not there is a controller that is not there.
-    open_to_write(path)?.write_all(text.as_bytes()).map_err(|error| errno(&error))
+fn write(at: BorrowedFd<'_>, path: &Path, text: &str) -> Result<(), Errno> {
+    // Never made: a file that is not there is a controller that is not there. The kernel takes such a
+    // text whole or not at all.
+    rustix::io::write(open_to_write(at, path)?, text.as_bytes()).map(drop)
 }

@@ -17,10 +17,15 @@ impl Limits {
     /// Limits for a box that has yet to be made. Where a process is cloned into its cgroup that has to
     /// be there first; else there is time while the box is made, which takes as long.
     pub(crate) fn of_new_box(limits: CgroupLimits) -> Self {
+        Self::of_box_among(limits, Hierarchies::read())
+    }
+
+    /// The same, in hierarchies that were found.
+    pub(crate) fn of_box_among(limits: CgroupLimits, there: Result<Hierarchies, Errno>) -> Self {
         if Cgroup::is_unified() {
-            Self::There(Some(Cgroup::create_for_box(limits, Hierarchies::read())))
+            Self::There(Some(Cgroup::create_for_box(limits, there)))
         } else {
-            Self::Later(limits, Hierarchies::read())
+            Self::Later(limits, there)
         }
     }
 

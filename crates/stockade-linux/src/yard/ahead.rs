@@ -3,7 +3,7 @@
 
 use super::mounts::MountWatch;
 use crate::booting::Booting;
-use crate::cgroup::{CgroupLimits, Limits};
+use crate::cgroup::{CgroupLimits, Hierarchies, Limits};
 use crate::hasten;
 use crate::identity::Identity;
 use crate::jail::pack::namespaces_with;
@@ -48,7 +48,8 @@ impl Ahead {
         let mounts = begun.map_or_else(MountWatch::begin, Ok).ok()?;
         // Before the keeper is told, if it was not yet: it takes the lock of the mounts, of which this
         // reads the list.
-        let limits = Limits::of_new_box(expected.limits);
+        let there = Hierarchies::among(|| mounts.list());
+        let limits = Limits::of_box_among(expected.limits, there);
         if !is_told {
             keeper.begin_early(namespaces, identity, limits.so_far()).ok()?;
         }

@@ -15,11 +15,11 @@ use crate::early::{LIMITS, children_of, each_step_that_fails_is_named, run};
 use crate::roles::{command, said, say};
 use crate::support::{bare, finish, shell, text, within};
 
-fn foreseeing(jail: Jail) -> Yard {
+fn foreseeing(mut jail: Jail) -> Yard {
     let yard = Yard::new(Warmth::Cold);
     yard.expect(Expectation { limits: LIMITS, network: Network::None });
     assert!(yard.is_expecting());
-    yard.foresee(jail, LIMITS);
+    yard.foresee(&mut jail, LIMITS);
     assert!(!yard.is_expecting());
     yard
 }

@@ -16,8 +16,7 @@ pub(super) struct Entry {
     end: usize,
     /// The same block without its examples, which is read faster; none in data of tests.
     pub(super) json: Option<&'static str>,
-    // Boxed: the index holds many entries, of which a run asks for few.
-    parsed: OnceLock<Result<Box<Program>, Broken>>,
+    parsed: OnceLock<Result<Program, Broken>>,
     /// The result of its examples.
     pub(super) checked: OnceLock<Result<(), Broken>>,
 }
@@ -25,7 +24,7 @@ pub(super) struct Entry {
 impl Entry {
     /// The compiled program.
     pub(super) fn program(&self) -> Result<&Program, Broken> {
-        match self.parsed.get_or_init(|| self.parse().map(Box::new)) {
+        match self.parsed.get_or_init(|| self.parse()) {
             Ok(program) => Ok(program),
             Err(broken) => Err(broken.clone()),
         }
@@ -92,38 +91,35 @@ impl Entry {
     }
 }
 
+/// A block that was asked for. There are many, of which a run asks for few.
+pub(super) type Place = OnceLock<Box<Entry>>;
+
 /// All blocks, by name.
 #[derive(Debug)]
 pub(super) struct Index {
-    pub(super) entries: Vec<Entry>,
+    files: &'static [File],
     slots: &'static [Slot],
+    places: &'static [Place],
 }
 
 impl Index {
-    pub(super) fn new(files: &[File], slots: &'static [Slot]) -> Self {
-        let mut entries = Vec::with_capacity(256);
-        for file in files {
-            let json = shipped::JSON.iter().find(|(name, _)| *name == file.name);
-            let json = json.map_or(&[][..], |(_, blocks)| *blocks);
-            let json = json.iter().copied().map(Some).chain(std::iter::repeat(None));
-            let ends = file.starts.iter().copied().skip(1).chain([file.text.len()]);
-            entries.extend(file.starts.iter().zip(ends).zip(json).map(|((&start, end), json)| {
-                Entry {
-                    file: file.name,
-                    whole: file.text,
-                    start,
-                    end,
-                    json,
-                    parsed: OnceLock::new(),
-                    checked: OnceLock::new(),
-                }
-            }));
-        }
-        Self { entries, slots }
+    /// The blocks of these files, with a place for each.
+    pub(super) const fn new(
+        files: &'static [File],
+        slots: &'static [Slot],
+        places: &'static [Place],
+    ) -> Self {
+        Self { files, slots, places }
+    }
+
+    /// All blocks, in the order of the files.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+        let (files, places) = (self.files, self.places);
+        (0..places.len()).filter_map(move |number| entry(files, places, number))
     }
 
     /// The block of a program: by its name, by its name without a version, by a pattern.
-    pub(super) fn find(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn find(&self, name: &str) -> Option<&'static Entry> {
         self.by_name(name)
             .or_else(|| {
                 stem(name).and_then(|stem| self.by_name(stem)).filter(|entry| entry.is_versioned())
@@ -131,28 +127,29 @@ impl Index {
             .or_else(|| self.by_pattern(name))
     }
 
-    fn by_name(&self, name: &str) -> Option<&Entry> {
+    fn by_name(&self, name: &str) -> Option<&'static Entry> {
         let hash = file::hash(name.as_bytes());
         let (before, from) = self.slots.split_at_checked(file::home(hash, self.slots.len()))?;
         from.iter()
             .chain(before)
             .take_while(|slot| !slot.is_free())
-            .filter_map(|slot| self.entries.get(slot.block_of(hash)?))
+            .filter_map(|slot| entry(self.files, self.places, slot.block_of(hash)?))
             .find(|entry| entry.names().any(|known| known == name))
     }
 
     /// Every pattern has a dot or a dash, so plain names need not be compared.
-    fn by_pattern(&self, name: &str) -> Option<&Entry> {
+    fn by_pattern(&self, name: &str) -> Option<&'static Entry> {
         let fits = |pattern: &str| glob::fits(pattern, name.as_bytes());
-        let mut entries = self.entries.iter().filter(|_| name.contains(['.', '-']));
-        entries.find(|entry| entry.like().any(fits))
+        if !name.contains(['.', '-']) {
+            return None;
+        }
+        self.entries().find(|entry| entry.like().any(fits))
     }
 
     /// Names that are in two blocks.
     pub(super) fn twice(&self) -> Vec<Broken> {
         let mut seen = HashSet::new();
-        let names =
-            self.entries.iter().flat_map(|entry| entry.names().map(move |name| (entry, name)));
+        let names = self.entries().flat_map(|entry| entry.names().map(move |name| (entry, name)));
         names
             .filter(|(_, name)| !seen.insert(*name))
             .map(|(entry, name)| entry.broken(format!("{name} is there twice")))
@@ -173,6 +170,38 @@ impl Index {
         });
         strays.collect()
     }
+}
+
+/// The block of this number, counted over all files.
+fn entry(
+    files: &'static [File],
+    places: &'static [Place],
+    number: usize,
+) -> Option<&'static Entry> {
+    let place = places.get(number)?;
+    if let Some(entry) = place.get() {
+        return Some(entry);
+    }
+    let mut at = number;
+    for file in files {
+        let Some(&start) = file.starts.get(at) else {
+            at = at.checked_sub(file.starts.len())?;
+            continue;
+        };
+        let end = file.starts.get(at.checked_add(1)?).copied().unwrap_or(file.text.len());
+        let json = shipped::JSON.iter().find(|(name, _)| *name == file.name);
+        let entry = Entry {
+            file: file.name,
+            whole: file.text,
+            start,
+            end,
+            json: json.and_then(|(_, blocks)| blocks.get(at).copied()),
+            parsed: OnceLock::new(),
+            checked: OnceLock::new(),
+        };
+        return Some(place.get_or_init(|| Box::new(entry)));
+    }
+    None
 }
 
 /// The strings in a list that is written on one line.

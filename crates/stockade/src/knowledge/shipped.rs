@@ -4,6 +4,7 @@
 //! a walk through all the data.
 
 use super::file::{File, Slot, block_after, blocks, table};
+use super::index::Place;
 
 /// The programs, by theme.
 pub(super) const PROGRAMS: &[File] = &[
@@ -37,6 +38,19 @@ pub(super) fn is_word(word: &str) -> bool {
 
 /// The names in them.
 pub(super) static NAMES: [Slot; 4096] = table(PROGRAMS);
+
+/// How many blocks there are.
+const BLOCKS: usize = {
+    let (mut count, mut files) = (0, PROGRAMS);
+    while let [file, rest @ ..] = files {
+        count += file.starts.len();
+        files = rest;
+    }
+    count
+};
+
+/// A place for each block.
+pub(super) static PLACES: [Place; BLOCKS] = [const { Place::new() }; BLOCKS];
 
 /// The variables.
 pub(super) const ENVIRONMENT: (&str, &str) =

@@ -2,6 +2,7 @@
 
 mod broker;
 mod cover;
+mod draft;
 mod forms;
 mod gaps;
 mod house;
@@ -28,6 +29,7 @@ pub(super) use self::broker::is_to_blame as is_broker_to_blame;
 pub(super) use self::cover::{
     Cover, Covered, admit_weaknesses, look as look_at_covered, lose_replaced,
 };
+pub(super) use self::draft::Draft;
 use self::forms::NotBoxed;
 pub(super) use self::forms::start;
 pub(super) use self::house::{House, Surroundings, house, surroundings};
@@ -40,7 +42,6 @@ pub use self::sought::{Searched, search};
 use super::absent::{self, Absent};
 use super::disk::Disk;
 use super::held::Held;
-use super::machine;
 use super::spec::{Added, environment, not_started, rlimits_of_each, spec};
 use super::subject::Subject;
 use crate::confine::{Confinement, Network};
@@ -48,8 +49,7 @@ use crate::gate::{Cleared, Prepared};
 use crate::guarantee::{Enforced, Guarantee};
 use crate::limits::{ByteCount, Limits, Processors};
 use crate::outcome::Failure;
-use crate::plan;
-use crate::tier::{Description, Step, Tier};
+use crate::tier::Step;
 
 /// A box that waits for its program.
 struct Made {
@@ -66,7 +66,7 @@ fn make(
     cleared: &Cleared,
     confinement: &Confinement,
     steps: &[Step],
-    yard: &Yard,
+    (yard, draft): (&Yard, Option<Draft>),
 ) -> Result<Made, NotBoxed> {
     let (program, cwd) = (
         c_path(&cleared.opened()?.path)?,
@@ -74,7 +74,10 @@ fn make(
     );
     let cover = cover::look(&confinement.files)?;
     let absent = absent::watched(&cover.absent, &confinement.files.root)?;
-    let jail = described((&program, &cwd), confinement, steps, &cover)?;
+    let jail = match draft.and_then(|draft| draft.of_same(confinement, steps, &cover)) {
+        Some(jail) => jail,
+        None => described((&program, &cwd), confinement, steps, &cover)?,
+    };
     let disk = disk_of_box(jail.root.as_deref().unwrap_or_default(), &confinement.limits)?;
     let has_broker = !jail.forbidden.is_empty();
     let ready = yard.ready(jail, tree_limits(&confinement.limits));
@@ -85,21 +88,7 @@ fn make(
     Ok(Made { ready, cover, absent, disk, program, cwd })
 }
 
-/// Begins with the box of a call that is still decided about. Nothing runs in it, and it is used only
-/// if the plan's is the same in every point.
-pub(super) fn foresee(confinement: &Confinement, yard: &Yard) {
-    let jail = || {
-        let Description { steps, .. } =
-            plan::describe(Tier::Jail, confinement, machine::probe()).ok()?;
-        let cover = cover::look(&confinement.files).ok()?;
-        described((c"/", c"/"), confinement, &steps, &cover).ok()
-    };
-    if let Some(jail) = jail() {
-        yard.foresee(jail, tree_limits(&confinement.limits));
-    }
-}
-
-/// The box, written down.
+/// The box, written down. A yard does not use the program and its folder.
 fn described(
     (program, cwd): (&CStr, &CStr),
     confinement: &Confinement,

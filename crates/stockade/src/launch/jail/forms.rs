@@ -1,9 +1,10 @@
 //! The two forms of the jail: a box of namespaces, and where a machine refuses these, locks alone,
 //! if they were planned. Nothing of the program has run when the second takes over.
 
-use stockade_linux::{Errno, StartError, Step, Yard};
+use stockade_linux::{Errno, StartError, Step};
 
 use super::{locks, make, run};
+use crate::launch::Reserve;
 use crate::launch::held::Held;
 use crate::launch::remedy;
 use crate::launch::spec::not_started;
@@ -12,10 +13,10 @@ use crate::plan::ProgramPlan;
 use crate::tier::Description;
 
 /// Makes the box, or what was planned for a machine that refuses it, and runs the program there.
-pub(in crate::launch) fn start(plan: ProgramPlan, yard: &Yard) -> Result<Held, Failure> {
+pub(in crate::launch) fn start(plan: ProgramPlan, reserve: &Reserve) -> Result<Held, Failure> {
     let (prepared, Description { steps, enforcement }, otherwise) = plan.into_parts();
     let NotBoxed { failure, refused } =
-        match make(&prepared.cleared, &prepared.confinement, &steps, yard) {
+        match make(&prepared.cleared, &prepared.confinement, &steps, reserve.boxes()) {
             Ok(made) => return run(prepared, enforcement, made),
             Err(not_boxed) => not_boxed,
         };

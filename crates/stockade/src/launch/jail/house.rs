@@ -38,7 +38,8 @@ pub(in crate::launch) struct Housed {
 /// Makes the box and starts the interpreter there, if the box keeps all that is required.
 pub(in crate::launch) fn house(house: House<'_>, yard: &Yard) -> Result<Housed, Failure> {
     let House { cleared, stdin, own, asked, description } = house;
-    let made = make(&cleared, own, &description.steps, yard).map_err(NotBoxed::into_failure)?;
+    let made =
+        make(&cleared, own, &description.steps, (yard, None)).map_err(NotBoxed::into_failure)?;
     let enforcement = kept_by(&made, description.enforcement, asked)?;
     let (mut spec, _none) = spec(cleared, added(&made.ready, own)?)?;
     spec.stdin = stdin;
