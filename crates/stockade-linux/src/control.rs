@@ -44,6 +44,10 @@ pub(crate) enum Heard<T> {
     Closed,
 }
 
+/// How long is waited for who has never taken as long: they were stopped. Tests wait for it.
+pub(crate) const GENEROUS: Timespec =
+    Timespec { tv_sec: if cfg!(feature = "sabotage") { 10 } else { 30 }, tv_nsec: 0 };
+
 impl Line {
     /// Our end and theirs.
     pub(crate) fn pair() -> Result<(Self, OwnedFd)> {
@@ -80,9 +84,6 @@ impl Line {
 
     /// Takes the next message of a kind.
     pub(crate) fn hear_as<T: Plain>(&self, mut into: T, patience: Patience) -> Result<Heard<T>> {
-        // Tests wait for it.
-        const SECONDS: i64 = if cfg!(feature = "sabotage") { 10 } else { 30 };
-        const GENEROUS: Timespec = Timespec { tv_sec: SECONDS, tv_nsec: 0 };
         let flags = RecvFlags::CMSG_CLOEXEC
             | match patience {
                 Patience::Endless => RecvFlags::empty(),

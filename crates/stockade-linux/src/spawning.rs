@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::thread::{futex, sched_setaffinity};
 
+use crate::control::GENEROUS;
 use crate::keeper::cloning::{Cloning, clone_and_call};
 use crate::keeper::raw::system_call;
 use crate::whereabouts::{Where, other_processors};
@@ -81,6 +82,7 @@ impl Spawning {
             room.errand().is_there.store(0, Ordering::Relaxed);
             io::Error::from_raw_os_error(errno)
         })?;
+        room.is_used_by(pid);
         // A wish. It was not yet run, in all likelihood, and so is not interrupted by that.
         let _elsewhere = others.map(|others| sched_setaffinity(Some(pid), &others));
         // SAFETY: the kernel has just made it for us.
@@ -143,6 +145,8 @@ struct Errand {
     is_there: AtomicU32,
     /// Why the image could not be executed.
     errno: AtomicI32,
+    /// The process, once it is known.
+    process: AtomicI32,
     image: Image,
     control: RawFd,
 }
@@ -157,8 +161,13 @@ impl Room {
         let start =
             unsafe { mmap_anonymous(ptr::null_mut(), Self::BYTES, access, MapFlags::PRIVATE) }?;
         let room = Self(start);
-        let errand =
-            Errand { is_there: AtomicU32::new(1), errno: AtomicI32::new(0), image, control };
+        let errand = Errand {
+            is_there: AtomicU32::new(1),
+            errno: AtomicI32::new(0),
+            process: AtomicI32::new(0),
+            image,
+            control,
+        };
         // SAFETY: it lies at the end of the mapping, aligned as it must be, and is known to nobody yet.
         unsafe { room.errand_at().write(errand) };
         Ok(room)
@@ -175,12 +184,26 @@ impl Room {
         unsafe { &*self.errand_at() }
     }
 
+    /// Says whose it is.
+    fn is_used_by(&self, process: Pid) {
+        self.errand().process.store(process.as_raw_nonzero().get(), Ordering::Relaxed);
+    }
+
+    /// Waits until the process has left, which takes a moment; one that was stopped is killed.
     fn await_leaving(&self) {
-        let there = &self.errand().is_there;
+        let Errand { is_there: there, errno, process, .. } = self.errand();
+        let mut patience = Some(&GENEROUS);
         while there.load(Ordering::Acquire) != 0 {
             // Woken by the kernel, which clears the word first, or for nothing. Not private: the kernel
             // does not say so either.
-            let _looked_again = futex::wait(there, futex::Flags::empty(), 1, None);
+            let waited = futex::wait(there, futex::Flags::empty(), 1, patience);
+            if waited == Err(Errno::TIMEDOUT) {
+                // It is our child, and has not ended, so that nobody else has its number.
+                let process = Pid::from_raw(process.load(Ordering::Relaxed));
+                let _gone = process.map(|process| kill_process(process, Signal::KILL));
+                errno.store(libc::ETIMEDOUT, Ordering::Relaxed);
+                patience = None;
+            }
         }
     }
 }

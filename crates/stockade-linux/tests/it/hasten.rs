@@ -81,6 +81,59 @@ pub(crate) fn hasten_and_ask(is_expected: bool) {
 }
 
 #[test]
+fn one_that_makes_a_likely_box_gives_that_one_and_no_other() {
+    // Where a box is cloned into its cgroup nothing is made before, and the keeper suits every box.
+    let is_unified = fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap();
+    for (role, is_same) in [("hastens-likely", true), ("hastens-unlikely", is_unified)] {
+        let told = told(role);
+        assert_eq!(said(&told, "missing"), "[]", "{role}");
+        assert_eq!(said(&told, "is_same"), is_same.to_string(), "{role}");
+        assert_eq!((said(&told, "out"), said(&told, "left")), ("ran", "0"), "{role}");
+        assert_eq!(said(&told, "processors"), allowed(&fs::read_to_string(STATUS).unwrap()));
+    }
+}
+
+pub(crate) fn hasten_a_likely_box(network: Network) {
+    let (hold, keeper) = hastened();
+    hold.for_box(network);
+    // Once more changes nothing.
+    hold.for_box(Network::Host);
+    let yard = Yard::new(Warmth::Cold);
+    yard.expect(Expectation { limits: LIMITS, network: Network::None });
+    let (_folder, jail) = everything();
+    let ready = yard.ready(jail, LIMITS).unwrap();
+    say("missing", format!("{:?}", ready.attested().unwrap().missing));
+    let first = fs::read_to_string(format!("/proc/{}/stat", ready.pid())).unwrap();
+    let parent = first.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().to_owned();
+    say("is_same", parent == keeper.to_string());
+    let output = early::run(ready, SHOW_AND_RUN);
+    say("processors", allowed(&output));
+    say("out", last_line(&output));
+    drop((yard, hold));
+    say("left", children_of(std::process::id()).len());
+}
+
+#[test]
+fn a_program_without_a_box_gets_another_than_that_of_a_likely_box() {
+    let told = told("hastens-likely-in-vain");
+    assert_eq!((said(&told, "out"), said(&told, "left")), ("ran", "0"));
+    assert_eq!(said(&told, "dropped"), "0");
+}
+
+pub(crate) fn hasten_a_likely_box_in_vain() {
+    let (hold, _) = hastened();
+    hold.for_box(Network::None);
+    say("out", finish(&mut start(shell("echo ran")).unwrap()).1.trim());
+    drop(hold);
+    say("left", children_of(std::process::id()).len());
+    // It may be in the middle of it.
+    let (hold, _) = hastened();
+    hold.for_box(Network::None);
+    drop(hold);
+    say("dropped", children_of(std::process::id()).len());
+}
+
+#[test]
 fn one_that_nobody_asks_ends_with_who_holds_it_or_with_the_process() {
     let told = told("hastens-in-vain");
     assert_eq!(said(&told, "left"), "0");

@@ -43,9 +43,15 @@ fn what_is_made_before_the_decision_is_hidden_and_protected_in_the_box() {
 fn a_call_that_is_refused_gets_no_box_and_the_next_one_does() {
     let Some(project) = project() else { return };
     let stockade = project.open(jailed(|_| {}));
+    let open = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+        all.filter(|fd| fs::read_link(fd).is_ok_and(|to| to == project.root())).count()
+    };
+    let before = open();
     let refused = json(&stockade.run(exec(&["sudo", "true"])));
     assert_eq!(refused["denied"], true, "{refused}");
     assert_eq!(stockade.yard().given(Origin::Made), 0);
+    assert_eq!(open(), before, "its description is not kept");
     let report = json(&stockade.run(exec(&["echo", "next"])));
     assert_eq!(text(&report, "stdout"), "next\n", "{report}");
     assert_eq!(stockade.yard().given(Origin::Made), 1);
