@@ -33,7 +33,7 @@ command could. Below `stockade --version` no command of Stockade can be: that is
 Where the time goes, what is not met, and where the floor is:
 
 - *The first call*: what is above the floor is work that the floor does not do. The host opens the project, describes and orders the
-  box, makes cgroups, judges and records the call, and describes the box again, 1.3 to 1.7 ms; at the same time, on the other processor
+  box, makes cgroups, judges and records the call, and looks again at what is hidden and protected, 1.2 to 1.6 ms; at the same time, on the other processor
   ([decision 0020](../decisions/0020-beside-the-host.md)), there are the keeper, the namespaces, the root and the locks, as long: 0.2 to spawn
   the keeper, 0.15 for the namespaces and 0.4 more for that of the network, 0.7 for the root and the locks.
   Then come 0.2 ms for the look from outside and the hand-over, 0.1 for exec, the program itself, which is most of a bare spawn, and 0.2 to 0.3
@@ -48,9 +48,10 @@ Where the time goes, what is not met, and where the floor is:
 - *The command*: the floor as a command is above the target. It starts its keeper before it reads its arguments
   ([decision 0019](../decisions/0019-hastened-keeper.md)). A virtual machine is asked some 70 times what its processor can do before `main` of
   a program of glibc, and so it is before that of the program in the box; the command for musl, which is how it is installed, does without
-  ([decision 0021](../decisions/0021-musl.md)). It is ahead of bwrap and
-  firejail. `isolate`, which is for root, and `minijail0` with a root of its own are a fifth quicker: as they are run here they have neither
-  Landlock nor a cgroup, and nothing is judged, recorded or looked at.
+  ([decision 0021](../decisions/0021-musl.md)), and is linked for one place in memory ([decision 0022](../decisions/0022-fewer-first-steps.md)).
+  It is ahead of bwrap and
+  firejail. `isolate`, which is for root, and `minijail0` with a root of its own are a few percent quicker: as they are run here they have
+  neither Landlock nor a cgroup, and nothing is judged, recorded or looked at.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, and what makes it takes short turns for that
   ([decision 0021](../decisions/0021-musl.md)); a box that waits is handed on twice. The bare spawn itself differs by half from one run to the next.
