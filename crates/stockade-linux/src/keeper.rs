@@ -155,9 +155,11 @@ impl Coming {
 
 impl Drop for Coming {
     fn drop(&mut self) {
-        let executed = self.0.take().map(|(spawning, _)| spawning.executed());
-        // One that could be executed ends by itself, and is waited for.
-        drop(executed.and_then(Result::ok).map(|(pid, pidfd)| Keeper { pid, pidfd }));
+        // Nobody has asked for it: its end of the line closes with the host's, and it ends by itself.
+        let executed = self.0.take().map(|(spawning, _)| spawning.executed_within(&SHORT));
+        if let Some(Ok((_, pidfd))) = executed {
+            end(&pidfd, &SHORT);
+        }
     }
 }
 
@@ -272,13 +274,21 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        if !matches!(poll(&mut ended, Some(&Self::PATIENCE)), Ok(1..)) {
-            // Stopped or stuck. The program dies with it by its parent-death signal.
-            let _gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        }
-        spawning::reap(&self.pidfd);
+        end(&self.pidfd, &Self::PATIENCE);
     }
+}
+
+/// How long is waited for one that nobody has asked for, and that may have been stopped.
+const SHORT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Waits for the end of a process, and makes sure of it.
+fn end(process: &OwnedFd, patience: &Timespec) {
+    let mut ended = [PollFd::new(process, PollFlags::IN)];
+    if !matches!(poll(&mut ended, Some(patience)), Ok(1..)) {
+        // Stopped or stuck. What it holds dies with it by its parent-death signal.
+        let _gone = pidfd_send_signal(process, Signal::KILL);
+    }
+    spawning::reap(process);
 }
 
 #[cfg(test)]

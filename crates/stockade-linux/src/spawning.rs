@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use rustix::thread::{futex, sched_setaffinity};
+use rustix::thread::{Timespec, futex, sched_setaffinity};
 
 use crate::control::GENEROUS;
 use crate::keeper::cloning::{Cloning, clone_and_call};
@@ -109,7 +109,12 @@ impl Spawning {
 
     /// Waits until the image is executed: its process, and a handle on it.
     pub(crate) fn executed(self) -> io::Result<(Pid, OwnedFd)> {
-        self.room.await_leaving();
+        self.executed_within(&GENEROUS)
+    }
+
+    /// The same; one that takes longer was stopped, and is killed.
+    pub(crate) fn executed_within(self, patience: &Timespec) -> io::Result<(Pid, OwnedFd)> {
+        self.room.await_leaving(patience);
         match self.room.errand().errno.load(Ordering::Relaxed) {
             0 => Ok((self.pid, self.pidfd)),
             errno => {
@@ -189,10 +194,11 @@ impl Room {
         self.errand().process.store(process.as_raw_nonzero().get(), Ordering::Relaxed);
     }
 
-    /// Waits until the process has left, which takes a moment; one that was stopped is killed.
-    fn await_leaving(&self) {
+    /// Waits until the process has left, which takes a moment; one that takes longer than this was
+    /// stopped, and is killed.
+    fn await_leaving(&self, patience: &Timespec) {
         let Errand { is_there: there, errno, process, .. } = self.errand();
-        let mut patience = Some(&GENEROUS);
+        let mut patience = Some(patience);
         while there.load(Ordering::Acquire) != 0 {
             // Woken by the kernel, which clears the word first, or for nothing. Not private: the kernel
             // does not say so either.
@@ -210,7 +216,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.await_leaving();
+        self.await_leaving(&GENEROUS);
         // SAFETY: nobody uses it any more.
         let _ours = unsafe { munmap(self.0, Self::BYTES) };
     }

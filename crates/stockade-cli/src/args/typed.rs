@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use stockade::confine::Network;
 use stockade::tier::Tier;
 
@@ -16,7 +16,7 @@ impl Args {
         let words: Vec<OsString> = std::env::args_os().skip(1).collect();
         let alone = match words.split_first() {
             Some((first, _)) if first == "hook" => {
-                return Ok(Alone::<HookAlone>::try_parse()?.command.into());
+                return Ok(HookAlone::try_parse()?.into());
             }
             Some((first, words)) if first == "run" => plain::run(words).map(Command::Run),
             Some((first, words)) if first == "shell" => plain::shell(words).map(Command::Shell),
@@ -51,15 +51,9 @@ fn first() -> Option<OsString> {
     std::env::args_os().nth(1)
 }
 
-/// The command line with one command.
+/// The command line with this command alone.
 #[derive(Debug, Parser)]
 #[command(name = "stockade", disable_help_subcommand = true)]
-struct Alone<C: Subcommand> {
-    #[command(subcommand)]
-    command: C,
-}
-
-#[derive(Debug, Subcommand)]
 enum HookAlone {
     /// Answer a coding agent's hook: JSON on standard input, a decision on standard output
     Hook(Hook),

@@ -1,8 +1,10 @@
 //! `stockade run`.
 
 use std::fs;
+use std::io::{Write as _, stderr};
+use std::process::Command;
 
-use crate::support::Project;
+use crate::support::{Project, Told};
 
 #[test]
 fn the_programs_output_and_code_pass_through() {
@@ -126,9 +128,9 @@ fn more_input_than_is_kept_in_memory_is_an_error_and_nothing_runs() {
 fn the_environment_is_what_is_listed() {
     let project = Project::new();
     let args = ["run", "--env", "GIVEN=x y", "--env", "PASSED", "--env", "ABSENT", "--", "env"];
-    let mut command = project.command(&args);
+    let command = project.command(&args);
     command.env("PASSED", "on").env("SECRET", "hunter2");
-    let told = crate::support::Told::from(command.output().unwrap());
+    let told = Told::from(command.output().unwrap());
     assert!(told.stdout.contains("GIVEN=x y\n") && told.stdout.contains("PASSED=on\n"), "{told:?}");
     assert!(!told.stdout.contains("hunter2") && !told.stdout.contains("ABSENT"), "{told:?}");
 }
@@ -193,7 +195,7 @@ fn the_supervisors_environment_cannot_be_read_or_the_report_says_so() {
     let project = Project::new();
     project.script("thief.sh", "for p in /proc/[0-9]*; do\n  if [ \"$(cat $p/comm 2>/dev/null)\" = stockade ]; then cat $p/environ; fi\ndone\ntrue\n");
     let mut command = project.command(&["run", "--json", "--", "sh", "thief.sh"]);
-    let told = crate::support::Told::from(command.env("SECRET", "hunter2").output().unwrap());
+    let told = Told::from(command.env("SECRET", "hunter2").output().unwrap());
     let report = told.json();
     let lines = report["enforcement"].as_array().unwrap();
     let line = lines.iter().find(|line| line["guarantee"] == "environment").unwrap();
@@ -226,5 +228,35 @@ fn the_default_box_has_no_privileges_and_says_so() {
     let by = line["by"].as_array().unwrap();
     for mechanism in ["no-new-privileges", "no-capabilities", "seccomp", "user-namespace"] {
         assert!(by.contains(&mechanism.into()), "{mechanism} in {line}");
+    }
+}
+
+/// Some writes to the kernel's files end where a signal comes; none of them may be lost by that.
+#[test]
+fn a_write_that_is_interrupted_takes_no_limit_away() {
+    let project = Project::new();
+    let seen = |told: &Told| {
+        let kept = told.json()["enforcement"].as_array().unwrap().clone();
+        let of_tree = kept.into_iter().find(|one| one["guarantee"] == "tree_limits").unwrap();
+        (of_tree["kept"].clone(), of_tree["note"].clone())
+    };
+    let args = ["run", "--memory", "100M", "--json", "--", "true"];
+    let control = project.stockade(&args);
+    for number in 1..=8 {
+        let command = project.command(&args);
+        let mut strace = Command::new("strace");
+        strace.args(["-o", "/dev/null", "-e", "trace=write", "-e"]);
+        strace.arg(format!("inject=write:error=EINTR:when={number}"));
+        strace.arg(command.get_program()).args(command.get_args());
+        strace.current_dir(command.get_current_dir().unwrap());
+        strace.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let told = match strace.output() {
+            Ok(output) => Told::from(output),
+            Err(error) => {
+                writeln!(stderr().lock(), "skipped: no strace here: {error}").unwrap();
+                return;
+            }
+        };
+        assert_eq!((told.code, seen(&told)), (0, seen(&control)), "{number}: {told:?}");
     }
 }

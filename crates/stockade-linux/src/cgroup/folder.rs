@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::aside::step_aside;
 use super::find::{Place, Version, errno};
@@ -83,7 +83,7 @@ impl Folder {
                 return Err(Errno::OPNOTSUPP);
             }
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let handle = rustix::fs::open(&path, flags, Mode::empty())?;
+            let handle = retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()))?;
             let entrance = open_to_write(handle.as_fd(), Path::new(name))?;
             Ok((handle, entrance))
         };
@@ -283,7 +283,8 @@ pub(super) fn remove(path: &Path) {
 }
 
 fn open_to_write(at: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(at, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty()))
 }
 
 /// What a parent must have to be chosen.
@@ -339,5 +340,7 @@ fn is_domain(path: &Path) -> Result<bool, Errno> {
 fn write(at: BorrowedFd<'_>, path: &Path, text: &str) -> Result<(), Errno> {
     // Never made: a file that is not there is a controller that is not there. The kernel takes such a
     // text whole or not at all.
-    rustix::io::write(open_to_write(at, path)?, text.as_bytes()).map(drop)
+    let file = open_to_write(at, path)?;
+    // A limit on memory is not set where a signal comes in between.
+    retry_on_intr(|| rustix::io::write(&file, text.as_bytes())).map(drop)
 }

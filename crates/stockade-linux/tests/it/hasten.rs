@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stockade_linux::{Expectation, Hastened, Network, Warmth, Yard, hasten, start};
 
@@ -159,6 +159,25 @@ pub(crate) fn hasten_what_is_stopped() {
     let (_hold, keeper) = hastened();
     assert!(bare("kill").args(["-STOP", &keeper.to_string()]).status().unwrap().success());
     say("failed", start(shell("echo ran")).is_err());
+}
+
+#[test]
+fn one_that_was_stopped_and_that_nobody_asks_is_killed_soon() {
+    assert_eq!(said(&told("hastens-stopped-in-vain"), "left"), "0");
+}
+
+pub(crate) fn hasten_what_is_stopped_in_vain() {
+    let started = Instant::now();
+    for is_likely in [false, true] {
+        let (hold, keeper) = hastened();
+        assert!(bare("kill").args(["-STOP", &keeper.to_string()]).status().unwrap().success());
+        if is_likely {
+            hold.for_box(Network::None);
+        }
+        drop(hold);
+    }
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    say("left", children_of(std::process::id()).len());
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn plays_a_role_when_asked() {
         Ok("hastens-likely-in-vain") => crate::hasten::hasten_a_likely_box_in_vain(),
         Ok("hastens-in-vain") => crate::hasten::hasten_in_vain(),
         Ok("hastens-killed") => crate::hasten::hasten_what_is_killed(),
+        Ok("hastens-stopped-in-vain") => crate::hasten::hasten_what_is_stopped_in_vain(),
         Ok("hastens-stopped") => crate::hasten::hasten_what_is_stopped(),
         Ok("hastens-forks") => crate::hasten::hasten_and_fork(),
         Ok("foresees") => crate::foreseen::foresee_and_ask(),

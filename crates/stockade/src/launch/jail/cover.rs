@@ -3,8 +3,9 @@
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
 use super::gaps::{Gaps, guarantee};
 use super::root::files_failure;
@@ -40,7 +41,7 @@ pub(in crate::launch) struct Covered {
     pub(super) guarantee: Guarantee,
     pub(super) is_link: bool,
     pub(super) has_other_names: bool,
-    identity: (u64, u64),
+    identity: Identity,
     /// Why a mount on this path is not the whole protection.
     pub(super) weakness: Option<&'static str>,
 }
@@ -96,10 +97,10 @@ impl Cover {
     /// Which files are covered, and how: the same for the same ones only.
     pub(in crate::launch) fn stamp(&self) -> Vec<u8> {
         let mut stamp = Vec::new();
-        for Covered { path, guarantee, identity: (device, inode), .. } in &self.present {
+        for Covered { path, guarantee, identity, .. } in &self.present {
             stamp.extend_from_slice(path.as_os_str().as_bytes());
             stamp.extend([0, u8::from(*guarantee == Guarantee::Reads)]);
-            stamp.extend([device, inode].into_iter().flat_map(|number| number.to_ne_bytes()));
+            stamp.extend(identity.0.into_iter().flat_map(u64::to_ne_bytes));
         }
         stamp
     }
@@ -108,19 +109,21 @@ impl Cover {
 impl Covered {
     /// What is at a path now.
     pub(super) fn of(path: PathBuf, guarantee: Guarantee) -> std::io::Result<Self> {
-        let found = std::fs::symlink_metadata(&path)?;
+        let found = look_at(&path)?;
+        let kind = FileType::from_raw_mode(found.stx_mode.into());
         Ok(Self {
             path,
             guarantee,
-            is_link: found.is_symlink(),
-            has_other_names: found.is_file() && found.nlink() > 1,
-            identity: (found.dev(), found.ino()),
+            is_link: kind == FileType::Symlink,
+            has_other_names: kind == FileType::RegularFile && found.stx_nlink > 1,
+            identity: Identity::of(&found),
             weakness: None,
         })
     }
 
     pub(super) fn inode(&self) -> u64 {
-        self.identity.1
+        let [.., inode, _, _] = self.identity.0;
+        inode
     }
 
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
@@ -148,9 +151,31 @@ impl Covered {
         // looked in between and ended; who lists the folder waits for the rename.
         let listed = self.path.parent().map(std::fs::read_dir);
         let _waited = listed.and_then(Result::ok).and_then(|mut entries| entries.next());
-        let now = std::fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
-        now.map_or(true, |now| now != self.identity)
+        look_at(&self.path).map_or(true, |now| Identity::of(&now) != self.identity)
     }
+}
+
+/// Which file it is: the device's numbers, its own, and when it was made, for the number of a file that
+/// was removed is given to the next. Not every file system knows the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity([u64; 5]);
+
+impl Identity {
+    fn of(found: &Statx) -> Self {
+        let made = if found.stx_mask & StatxFlags::BTIME.bits() == 0 {
+            [0, 0]
+        } else {
+            [found.stx_btime.tv_sec.cast_unsigned(), found.stx_btime.tv_nsec.into()]
+        };
+        let [major, minor] = [found.stx_dev_major, found.stx_dev_minor].map(u64::from);
+        Self([major, minor, found.stx_ino, made[0], made[1]])
+    }
+}
+
+/// Looks at what is at a path, and follows no link.
+fn look_at(path: &Path) -> std::io::Result<Statx> {
+    let asked = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    Ok(rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, asked)?)
 }
 
 /// Lowers what a mount on a path cannot keep, before the run.
@@ -230,6 +255,30 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use crate::files::risky;
+
+    #[test]
+    fn a_file_that_got_the_number_of_one_that_was_removed_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let made = || {
+            std::fs::write(&path, "").unwrap();
+            Covered::of(path.clone(), Guarantee::Reads).unwrap()
+        };
+        let first = made();
+        assert!(!first.was_replaced());
+        std::fs::write(&path, "written").unwrap();
+        assert!(!first.was_replaced(), "it is the same");
+        for _ in 0..20 {
+            std::fs::remove_file(&path).unwrap();
+            // The kernel's clock for this may stand still for some milliseconds.
+            std::thread::sleep(std::time::Duration::from_millis(15));
+            let next = made();
+            assert!(first.was_replaced() && !next.is_same_file(&first), "{first:?} {next:?}");
+            if next.inode() == first.inode() {
+                break;
+            }
+        }
+    }
 
     #[test]
     fn what_is_protected_of_gits_own_is_known_to_run_code_too() {

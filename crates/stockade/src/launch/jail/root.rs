@@ -1,11 +1,11 @@
 //! The root of a box: what it shows, what can be written, what is hidden and protected.
 
 use std::ffi::{CString, OsStr};
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
 
@@ -47,9 +47,7 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
     for folder in SYSTEM.iter().map(Path::new) {
         match Mount::read_only(&c_path(folder)?) {
             Ok(mount) => mounts.push(mount),
-            // No machine has all of them.
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) if is_out_of_reach(&error) => {}
             Err(error) => return Err(unshown(folder, &error)),
         }
     }
@@ -84,6 +82,14 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
     toolchains(&files.toolchains, &mut mounts)?;
     cover(present, &mut mounts)?;
     Ok(mounts)
+}
+
+/// Whether a system folder is not there, as no machine has all of them, or is closed to the caller, to
+/// whom it need not be shown.
+fn is_out_of_reach(error: &std::io::Error) -> bool {
+    const ERRORS: [Errno; 5] =
+        [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::PERM, Errno::LOOP];
+    Errno::from_io_error(error).is_some_and(|errno| ERRORS.contains(&errno))
 }
 
 /// The whole machine as the project would leave nothing outside.
@@ -252,4 +258,16 @@ pub(super) fn files_failure(step: &str, message: &str) -> Failure {
     let mut failure = Failure::new(step, message);
     failure.guarantee = Some(Guarantee::Writes.to_string());
     failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_system_folder_is_not_shown_and_a_lack_of_descriptors_is_told() {
+        assert!(is_out_of_reach(&Errno::ACCESS.into()));
+        assert!(is_out_of_reach(&Errno::NOENT.into()));
+        assert!(!is_out_of_reach(&Errno::MFILE.into()));
+    }
 }
