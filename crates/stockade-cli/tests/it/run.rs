@@ -128,7 +128,7 @@ fn more_input_than_is_kept_in_memory_is_an_error_and_nothing_runs() {
 fn the_environment_is_what_is_listed() {
     let project = Project::new();
     let args = ["run", "--env", "GIVEN=x y", "--env", "PASSED", "--env", "ABSENT", "--", "env"];
-    let command = project.command(&args);
+    let mut command = project.command(&args);
     command.env("PASSED", "on").env("SECRET", "hunter2");
     let told = Told::from(command.output().unwrap());
     assert!(told.stdout.contains("GIVEN=x y\n") && told.stdout.contains("PASSED=on\n"), "{told:?}");
