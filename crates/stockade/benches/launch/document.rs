@@ -42,16 +42,15 @@ Where the time goes, what is not met, and where the floor is:
   processes that hand over to each other, four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter,
   0.5 ms until it waits for its program. A box that waits, which is the default, has all of that behind it, and costs less than no box.
 - *Near their targets* are the first call with the host's network, a copy and the hand-over. On which side they are differs with the
-  bare spawn, which took 0.9 to 1.2 ms on this machine from one hour to the next; they changed less than that.
+  bare spawn, which took 0.8 to 1.4 ms on this machine from one hour to the next; they changed less than that.
 - *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
   has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
 - *The command*: the floor as a command is above the target. It starts its keeper before it reads its arguments
   ([decision 0019](../decisions/0019-hastened-keeper.md)). A virtual machine is asked some 70 times what its processor can do before `main` of
   a program of glibc, and so it is before that of the program in the box; the command for musl, which is how it is installed, does without
   ([decision 0021](../decisions/0021-musl.md)), and is linked for one place in memory ([decision 0022](../decisions/0022-fewer-first-steps.md)).
-  It is ahead of bwrap and
-  firejail. `isolate`, which is for root, and `minijail0` with a root of its own are a few percent quicker: as they are run here they have
-  neither Landlock nor a cgroup, and nothing is judged, recorded or looked at.
+  It is ahead of bwrap and firejail, and within 3 % of `minijail0` with a root of its own and of `isolate`, which is for root, on one side or
+  the other: as these are run here they have neither Landlock nor a cgroup, and nothing is judged, recorded or looked at.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, and what makes it takes short turns for that
   ([decision 0021](../decisions/0021-musl.md)); a box that waits is handed on twice. The bare spawn itself differs by half from one run to the next.
