@@ -10,10 +10,10 @@ use crate::jail::Network;
 use crate::jail::pack::namespaces_with;
 use crate::yard::MountWatch;
 
-static HASTENED: Mutex<Option<Early>> = Mutex::new(None);
+static HASTENED: Mutex<Option<Unclaimed>> = Mutex::new(None);
 
-/// The keeper, and what it was told already.
-struct Early {
+/// The keeper that nobody has asked for yet, and what it was told.
+struct Unclaimed {
     /// The process that has it: a fork has none.
     owner: u32,
     keeper: Booting,
@@ -39,8 +39,8 @@ pub struct Hastened(());
 pub fn hasten() -> Hastened {
     let mut hastened = lock();
     if hastened.is_none() {
-        let early = |keeper| Early { owner: process::id(), keeper, begun: None };
-        *hastened = Booting::elsewhere().map(early);
+        let unclaimed = |keeper| Unclaimed { owner: process::id(), keeper, begun: None };
+        *hastened = Booting::elsewhere().map(unclaimed);
     }
     Hastened(())
 }
@@ -51,15 +51,15 @@ impl Hastened {
     /// into its cgroup, which has to be there first.
     pub fn for_box(&self, network: Network) {
         let mut hastened = lock();
-        let Some(early) = hastened.as_mut().filter(|early| early.is_unasked()) else { return };
+        let Some(unclaimed) = hastened.as_mut().filter(|one| one.can_be_told()) else { return };
         if Cgroup::is_unified() {
             return;
         }
         let (namespaces, identity) = (namespaces_with(network), Identity::of_caller());
         // From before they are copied.
         let Ok(mounts) = MountWatch::begin() else { return };
-        if early.keeper.begin_early(namespaces, identity, None).is_ok() {
-            early.begun = Some(Begun { namespaces, identity, mounts });
+        if unclaimed.keeper.begin_early(namespaces, identity, None).is_ok() {
+            unclaimed.begun = Some(Begun { namespaces, identity, mounts });
         }
     }
 }
@@ -70,15 +70,15 @@ impl Drop for Hastened {
     }
 }
 
-impl Early {
-    fn is_unasked(&self) -> bool {
+impl Unclaimed {
+    fn can_be_told(&self) -> bool {
         self.owner == process::id() && self.begun.is_none()
     }
 }
 
 /// The keeper, for who is the first to ask, if it was told nothing yet.
 pub(crate) fn taken() -> Option<Booting> {
-    taken_if(|early| early.begun.is_none()).map(|early| early.keeper)
+    taken_if(|one| one.begun.is_none()).map(|one| one.keeper)
 }
 
 /// The keeper for a box that has these namespaces, and if it makes them already, the mounts of the host
@@ -88,20 +88,20 @@ pub(crate) fn taken_for(
     identity: Identity,
 ) -> Option<(Booting, Option<MountWatch>)> {
     let suits = |begun: &Begun| begun.namespaces == namespaces && begun.identity == identity;
-    let early = taken_if(|early| early.begun.as_ref().is_none_or(suits))?;
-    Some((early.keeper, early.begun.map(|begun| begun.mounts)))
+    let unclaimed = taken_if(|one| one.begun.as_ref().is_none_or(suits))?;
+    Some((unclaimed.keeper, unclaimed.begun.map(|begun| begun.mounts)))
 }
 
-fn taken_if(suits: impl FnOnce(&Early) -> bool) -> Option<Early> {
-    let early = lock().take_if(|early| early.owner != process::id() || suits(early))?;
-    if early.owner == process::id() {
-        return Some(early);
+fn taken_if(suits: impl FnOnce(&Unclaimed) -> bool) -> Option<Unclaimed> {
+    let unclaimed = lock().take_if(|one| one.owner != process::id() || suits(one))?;
+    if unclaimed.owner == process::id() {
+        return Some(unclaimed);
     }
     // It is that of the process which has forked this one.
-    early.keeper.leave_to_its_owner();
+    unclaimed.keeper.leave_to_its_owner();
     None
 }
 
-fn lock() -> MutexGuard<'static, Option<Early>> {
+fn lock() -> MutexGuard<'static, Option<Unclaimed>> {
     HASTENED.lock().unwrap_or_else(PoisonError::into_inner)
 }

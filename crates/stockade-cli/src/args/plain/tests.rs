@@ -129,6 +129,9 @@ fn no_line_is_read_in_another_way() {
         "--answered=yes",
         "--stdin",
         "--timeout=1s",
+        "--env=A=",
+        "--files=+1",
+        "--processes=07",
         "=",
         "",
     ];
