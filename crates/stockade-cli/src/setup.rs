@@ -22,7 +22,7 @@ use crate::render;
 
 /// Opens all that one run needs: nothing is made for a next one.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
-    warm_stockade(common, only, Warmth::Cold)
+    warm_stockade(common, only, Warmth::Cold).map(Stockade::for_one_call)
 }
 
 /// Opens all that runs need, with this much made in advance.
@@ -58,7 +58,7 @@ pub(crate) fn hooked_stockade(common: &Common, answered: Answered) -> Result<Sto
     let journal = journal(common.journal.as_deref())?;
     let stockade =
         Stockade::open(&common.sources.root, policy, &journal).map_err(SetupError::Open)?;
-    let stockade = stockade.with_warmth(Warmth::Cold);
+    let stockade = stockade.for_one_call();
     Ok(match answered {
         Answered::Yes => stockade.with_approver(Arc::new(Agreed)),
         Answered::None => stockade,

@@ -103,13 +103,6 @@ impl Cgroup {
         Self::create_with(limits, Stroke::FirstProcess, there)
     }
 
-    /// Whether the machine has version 2 alone, where a process is cloned into its cgroup.
-    pub(crate) fn is_unified() -> bool {
-        const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
-        let found = rustix::fs::statfs("/sys/fs/cgroup");
-        found.is_ok_and(|found| found.f_type == CGROUP2_SUPER_MAGIC)
-    }
-
     fn create_with(
         limits: CgroupLimits,
         stroke: Stroke,
@@ -126,7 +119,7 @@ impl Cgroup {
         };
         let mut refused = Vec::new();
         for (place, controllers) in places(&there, &wanted, stroke) {
-            match Folder::make(&place, &controllers) {
+            match Folder::make(&there, &place, &controllers) {
                 Ok(folder) => cgroup.folders.push(folder),
                 Err(errno) => refused.extend(controllers.into_iter().map(|one| (one, errno))),
             }
@@ -193,7 +186,8 @@ impl Cgroup {
         if self.folders.is_empty() || self.cpu().is_some() {
             return;
         }
-        if let Some(Ok(folder)) = there.first("cpuacct").map(|place| Folder::make(&place, &[])) {
+        let place = there.first("cpuacct");
+        if let Some(Ok(folder)) = place.map(|place| Folder::make(there, &place, &[])) {
             self.folders.push(folder);
         }
     }

@@ -1,10 +1,13 @@
 //! A keeper that is spawned before it is known what for.
 
+use std::io;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
+
 use crate::booting::Booting;
-use crate::cgroup::Cgroup;
+use crate::cgroup::Hierarchies;
 use crate::identity::Identity;
 use crate::jail::Network;
 use crate::jail::pack::namespaces_with;
@@ -20,11 +23,33 @@ struct Unclaimed {
     begun: Option<Begun>,
 }
 
-/// The box whose namespaces it makes, and the mounts of the host when it was told.
+/// The box whose namespaces it makes, and how the host was before it was told.
 struct Begun {
     namespaces: u64,
     identity: Identity,
-    mounts: MountWatch,
+    before: Before,
+}
+
+/// The host before its mounts were copied: who does that takes locks that whoever reads this would wait
+/// for.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) mounts: MountWatch,
+    pub(crate) hierarchies: Result<Hierarchies, Errno>,
+}
+
+impl Before {
+    /// How the host is now.
+    pub(crate) fn now() -> io::Result<Self> {
+        let mounts = MountWatch::begin()?;
+        let hierarchies = Hierarchies::among(|| mounts.list());
+        Ok(Self { mounts, hierarchies })
+    }
+
+    /// Whether a box is cloned into its cgroup, which has to be there first.
+    pub(crate) fn is_unified(&self) -> bool {
+        self.hierarchies.as_ref().is_ok_and(Hierarchies::is_unified)
+    }
 }
 
 /// Holds a keeper that was hastened, until somebody asks for it. Dropping it ends one that nobody has
@@ -52,14 +77,13 @@ impl Hastened {
     pub fn for_box(&self, network: Network) {
         let mut hastened = lock();
         let Some(unclaimed) = hastened.as_mut().filter(|one| one.can_be_told()) else { return };
-        if Cgroup::is_unified() {
+        let Ok(before) = Before::now() else { return };
+        if before.is_unified() {
             return;
         }
         let (namespaces, identity) = (namespaces_with(network), Identity::of_caller());
-        // From before they are copied.
-        let Ok(mounts) = MountWatch::begin() else { return };
         if unclaimed.keeper.begin_early(namespaces, identity, None).is_ok() {
-            unclaimed.begun = Some(Begun { namespaces, identity, mounts });
+            unclaimed.begun = Some(Begun { namespaces, identity, before });
         }
     }
 }
@@ -81,15 +105,11 @@ pub(crate) fn taken() -> Option<Booting> {
     taken_if(|one| one.begun.is_none()).map(|one| one.keeper)
 }
 
-/// The keeper for a box that has these namespaces, and if it makes them already, the mounts of the host
-/// from before.
-pub(crate) fn taken_for(
-    namespaces: u64,
-    identity: Identity,
-) -> Option<(Booting, Option<MountWatch>)> {
+/// The keeper for a box that has these namespaces, and if it makes them already, how the host was before.
+pub(crate) fn taken_for(namespaces: u64, identity: Identity) -> Option<(Booting, Option<Before>)> {
     let suits = |begun: &Begun| begun.namespaces == namespaces && begun.identity == identity;
     let unclaimed = taken_if(|one| one.begun.as_ref().is_none_or(suits))?;
-    Some((unclaimed.keeper, unclaimed.begun.map(|begun| begun.mounts)))
+    Some((unclaimed.keeper, unclaimed.begun.map(|begun| begun.before)))
 }
 
 fn taken_if(suits: impl FnOnce(&Unclaimed) -> bool) -> Option<Unclaimed> {

@@ -142,10 +142,15 @@ impl Running {
     /// Waits for the end, keeps to the limits, and removes every trace. It is a failure if what was
     /// to start the program has failed.
     pub fn wait(self) -> Result<Outcome, Failure> {
+        self.wait_and(&|| ())
+    }
+
+    /// The same, and does this meanwhile, once, if it takes so long that there is time.
+    pub(crate) fn wait_and(self, at_leisure: &dyn Fn()) -> Result<Outcome, Failure> {
         let (mut outcome, before) = match self.0 {
-            Kind::Held(held, before) => (held.wait(), before),
-            Kind::Container(contained, before) => (contained.wait()?, before),
-            Kind::Gvisor(sandboxed, before) => (sandboxed.wait()?, before),
+            Kind::Held(held, before) => (held.wait(at_leisure), before),
+            Kind::Container(contained, before) => (contained.wait(at_leisure)?, before),
+            Kind::Gvisor(sandboxed, before) => (sandboxed.wait(at_leisure)?, before),
             Kind::Done(outcome) => return Ok(*outcome),
         };
         outcome.changes = before.map(Before::compare);

@@ -31,6 +31,8 @@ const SPARES: usize = 1;
 pub struct Stockade {
     gate: Gate,
     reserve: Reserve,
+    /// Whether the process ends with its first call.
+    is_for_one_call: bool,
 }
 
 impl Stockade {
@@ -47,7 +49,7 @@ impl Stockade {
         if tiers.chain([policy.tier]).any(|tier| tier == Tier::Container) {
             reserve.containers().reap_once(&policy.oci).map_err(OpenError::Containers)?;
         }
-        Ok(Self { gate: gate(root, policy, journal), reserve })
+        Ok(Self { gate: gate(root, policy, journal), reserve, is_for_one_call: false })
     }
 
     /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
@@ -132,6 +134,14 @@ impl Stockade {
         self
     }
 
+    /// The same, for a process that makes one call and ends: nothing is made in advance, and a thread that
+    /// brings entries of the journal to the disk in time is started only if the call takes long.
+    #[must_use]
+    pub fn for_one_call(mut self) -> Self {
+        self.is_for_one_call = true;
+        self.with_warmth(Warmth::Cold)
+    }
+
     /// The same, with one more tool that can be called. A name that is there already is refused.
     pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
         self.gate = self.gate.with_tool(tool)?;
@@ -150,7 +160,7 @@ impl Stockade {
         let started = Instant::now();
         // What others have to do in the background can wait until the program runs, or the call is over.
         let _under_way = self.reserve.yard().under_way();
-        let _busy = self.gate.journal().busy();
+        let busy = self.gate.journal().busy();
         let examiner = self.gate.examiner();
         let _drafted = examiner
             .would_be_jailed(&call)
@@ -182,6 +192,9 @@ impl Stockade {
         let told = self.gate.hooks().are_there(hook::Event::Post).then(|| call.clone());
         let report = Report::new(Asked::from(call), started.elapsed(), ruling, body);
         let report = self.after(told.as_ref(), report.with_questions(questions).with_said(said));
+        if self.is_for_one_call {
+            busy.until_the_end();
+        }
         // Last, so that what hooks took out of the output is not in the answer either.
         if is_registered { report.with_answer(tried) } else { report }
     }
@@ -235,8 +248,11 @@ impl Stockade {
             }
             launch::start(plan, &self.reserve)
         });
-        self.gate.journal().keep_time();
-        let result = started.and_then(launch::Running::wait);
+        let keep_time = || self.gate.journal().keep_time();
+        if !self.is_for_one_call {
+            keep_time();
+        }
+        let result = started.and_then(|running| running.wait_and(&keep_time));
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
             Err(failure) => Event::Failure(record::Failure {

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{Write as _, stderr};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::support::{Project, Told};
 
@@ -52,6 +53,28 @@ fn every_way_to_end_has_its_exit_status() {
         let told = project.stockade(&[&["run"], *args].concat());
         assert_eq!(told.code, *code, "{args:?}: {told:?}");
     }
+}
+
+/// The thread that brings the journal to the disk in time is started when there is time for that.
+#[test]
+fn a_long_call_has_its_journal_flushed_meanwhile() {
+    let project = Project::new();
+    let mut command = project.command(&["run", "--", "sleep", "30"]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let names = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", run.id())).unwrap().flatten();
+        let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+        tasks.filter_map(name).collect::<String>()
+    };
+    let started = Instant::now();
+    while !names().contains("journal-flush") && started.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let seen = names();
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(seen.contains("journal-flush"), "{seen}");
+    assert!(fs::read_to_string(project.journal()).unwrap().contains("sleep"));
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::proc;
@@ -33,7 +35,13 @@ pub(crate) struct Hierarchies {
     membership: String,
     /// The namespace of cgroups, which both are told in.
     namespace: Option<CString>,
+    /// Where most are mounted, held open: the way there leads through folders of the kernel that are
+    /// locked while somebody makes or ends a network.
+    usual: Option<Arc<OwnedFd>>,
 }
+
+/// Where hierarchies are mounted as a rule.
+const USUAL: &str = "/sys/fs/cgroup";
 
 impl Hierarchies {
     /// Reads both lists.
@@ -44,9 +52,24 @@ impl Hierarchies {
     /// The same among these mounts.
     pub(crate) fn among(mounts: impl FnOnce() -> Result<String, Errno>) -> Result<Self, Errno> {
         let namespace = namespace();
+        let usual = open_folder(CWD, Path::new(USUAL)).ok().map(Arc::new);
         let mountinfo = mounts()?;
         let read = Self::of(&mountinfo, proc::read("/proc/self/cgroup")?);
-        Ok(Self { namespace, ..read })
+        Ok(Self { namespace, usual, ..read })
+    }
+
+    /// Whether the machine has version 2 alone, where a process is cloned into its cgroup.
+    pub(crate) fn is_unified(&self) -> bool {
+        let is_meant = |mount: Mounted| mount.kind == "cgroup2" && mount.target == Path::new(USUAL);
+        self.mounts().any(is_meant)
+    }
+
+    /// Opens a folder of a hierarchy, to make others in.
+    pub(super) fn open(&self, folder: &Path) -> Result<OwnedFd, Errno> {
+        match (&self.usual, folder.strip_prefix(USUAL)) {
+            (Some(usual), Ok(beneath)) => open_folder(usual.as_fd(), &Path::new(".").join(beneath)),
+            _ => open_folder(CWD, folder),
+        }
     }
 
     /// The same hierarchies, which nobody has mounted or unmounted since; this process may have moved.
@@ -60,7 +83,8 @@ impl Hierarchies {
 
     fn of(mountinfo: &str, membership: String) -> Self {
         let mounts = mountinfo.split_inclusive('\n').filter(|line| line.contains(" - cgroup"));
-        Self { mounts: mounts.collect::<String>().into(), membership, namespace: None }
+        let mounts = mounts.collect::<String>().into();
+        Self { mounts, membership, namespace: None, usual: None }
     }
 
     /// The place for a controller: its own hierarchy of version 1, else version 2.
@@ -98,6 +122,11 @@ impl Hierarchies {
             is_meant(names).then_some(path)
         })
     }
+}
+
+fn open_folder(at: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(at, path, flags, Mode::empty())
 }
 
 fn namespace() -> Option<CString> {
@@ -174,6 +203,14 @@ mod tests {
         let root = "/sys/fs/cgroup/unified";
         let expected = ["/user.slice/x.scope", "/user.slice", ""].map(|own| format!("{root}{own}"));
         assert_eq!((version, parents.as_slice()), (Version::Two, expected.as_slice()));
+    }
+
+    #[test]
+    fn a_machine_has_version_two_alone_where_that_is_in_the_usual_place() {
+        assert!(!hierarchies(MOUNTS, MEMBERSHIP).is_unified());
+        let alone = "25 1 0:25 / /sys rw - sysfs sysfs rw\n\
+                     30 25 0:26 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n";
+        assert!(hierarchies(alone, "0::/\n").is_unified());
     }
 
     #[test]

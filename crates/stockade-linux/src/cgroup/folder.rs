@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, mkdirat, openat, rmdir, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::aside::step_aside;
-use super::find::{Place, Version, errno};
+use super::find::{Hierarchies, Place, Version, errno};
 use super::kill::kill_all;
 use super::{CgroupLimits, CgroupUsage, Controller, stale};
 
@@ -34,14 +34,24 @@ impl Folder {
     /// Makes a folder in the nearest parent where all these controllers can be used; if there is
     /// none, in our own where that holds nobody else; else in the nearest that allows a folder. A
     /// parent that is closed to us is passed over at once.
-    pub(super) fn make(place: &Place, controllers: &[Controller]) -> Result<Self, Errno> {
+    pub(super) fn make(
+        there: &Hierarchies,
+        place: &Place,
+        controllers: &[Controller],
+    ) -> Result<Self, Errno> {
+        if place.version == Version::One {
+            let parent = place.parents.first().ok_or(Errno::NODEV)?;
+            return Self::make_in(there, place, parent, controllers);
+        }
         let mut nearest = None;
         let rights = Access::WRITE_OK | Access::EXEC_OK;
         let asked = |parent| (parent, accessat(CWD, parent, rights, AtFlags::EACCESS));
         let parents: Vec<(&PathBuf, Result<(), Errno>)> = place.parents.iter().map(asked).collect();
         for demand in [Demand::All, Demand::AllAside, Demand::WhatIsThere] {
             for (parent, access) in &parents {
-                match access.and_then(|()| Self::make_in(place, parent, controllers, demand)) {
+                let enabled = access.and_then(|()| enable_all(place, parent, controllers, demand));
+                let made = || Self::make_in(there, place, parent, controllers);
+                match enabled.and_then(|()| made()) {
                     Ok(mut folder) => {
                         folder.lacks = nearest;
                         return Ok(folder);
@@ -54,37 +64,28 @@ impl Folder {
     }
 
     fn make_in(
+        there: &Hierarchies,
         place: &Place,
         parent: &Path,
         controllers: &[Controller],
-        demand: Demand,
     ) -> Result<Self, Errno> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        if place.version == Version::Two {
-            // Who enters a folder beneath needs this file of the parent, `cgroups(7)`.
-            open_to_write(CWD, &parent.join("cgroup.procs"))?;
-            let is_own = place.parents.first().is_some_and(|own| own == parent);
-            for controller in controllers {
-                let enabled =
-                    enable(parent, controller.name(), is_own && demand == Demand::AllAside);
-                if demand != Demand::WhatIsThere {
-                    enabled?;
-                }
-            }
-        }
-        let path = parent.join(stale::name(NEXT.fetch_add(1, Ordering::Relaxed)));
-        fs::create_dir(&path).map_err(|error| errno(&error))?;
+        let name = stale::name(NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = parent.join(&name);
+        let parent = there.open(parent)?;
+        let mode = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+        retry_on_intr(|| mkdirat(&parent, &name, mode))?;
         let open = || -> Result<(OwnedFd, OwnedFd), Errno> {
             // A thread that moves itself alone needs no lock of the whole machine, which takes
             // milliseconds (`cgroup_procs_write_start` in kernel/cgroup/cgroup.c); the process
             // that enters has one thread. Version 2 is cloned into.
-            let name = if place.version == Version::One { "tasks" } else { "cgroup.procs" };
+            let entrance = if place.version == Version::One { "tasks" } else { "cgroup.procs" };
             if place.version == Version::Two && !is_domain(&path)? {
                 return Err(Errno::OPNOTSUPP);
             }
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let handle = retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()))?;
-            let entrance = open_to_write(handle.as_fd(), Path::new(name))?;
+            let handle = retry_on_intr(|| openat(&parent, &name, flags, Mode::empty()))?;
+            let entrance = open_to_write(handle.as_fd(), Path::new(entrance))?;
             Ok((handle, entrance))
         };
         match open() {
@@ -242,7 +243,7 @@ impl Folder {
     fn read(&self, name: &str) -> Option<String> {
         const LENGTH_MAX: usize = 4096;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.handle, name, flags, Mode::empty()).ok()?;
+        let file = openat(&self.handle, name, flags, Mode::empty()).ok()?;
         let mut bytes = vec![0; LENGTH_MAX];
         let length = rustix::io::read(&file, &mut bytes).ok()?;
         bytes.truncate(length);
@@ -259,17 +260,23 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        remove(&self.path);
+        // The short way, see `Hierarchies`.
+        let beside = Path::new("..").join(self.path.file_name().unwrap_or_default());
+        remove_by(&self.path, || unlinkat(&self.handle, &beside, AtFlags::REMOVEDIR));
     }
 }
 
 /// Removes a folder. Nothing may live in it any more, so what does is killed; besides, the kernel
 /// may hold a folder for a moment after its last process has ended.
 pub(super) fn remove(path: &Path) {
+    remove_by(path, || rmdir(path));
+}
+
+fn remove_by(path: &Path, remove: impl Fn() -> Result<(), Errno>) {
     const ATTEMPTS: u32 = 50;
     for attempt in 0..ATTEMPTS {
-        match fs::remove_dir(path) {
-            Err(error) if errno(&error) == Errno::BUSY => {
+        match remove() {
+            Err(Errno::BUSY) => {
                 if attempt == 1 {
                     // What cannot be killed is met again at the next attempt.
                     let _busy = kill_all(path);
@@ -284,7 +291,7 @@ pub(super) fn remove(path: &Path) {
 
 fn open_to_write(at: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::openat(at, path, flags, Mode::empty()))
+    retry_on_intr(|| openat(at, path, flags, Mode::empty()))
 }
 
 /// What a parent must have to be chosen.
@@ -296,6 +303,25 @@ enum Demand {
     AllAside,
     /// Nothing but a folder.
     WhatIsThere,
+}
+
+/// Lets folders beneath one of version 2 use all these controllers, as far as it is demanded.
+fn enable_all(
+    place: &Place,
+    parent: &Path,
+    controllers: &[Controller],
+    demand: Demand,
+) -> Result<(), Errno> {
+    // Who enters a folder beneath needs this file of the parent, `cgroups(7)`.
+    open_to_write(CWD, &parent.join("cgroup.procs"))?;
+    let is_own = place.parents.first().is_some_and(|own| own == parent);
+    for controller in controllers {
+        let enabled = enable(parent, controller.name(), is_own && demand == Demand::AllAside);
+        if demand != Demand::WhatIsThere {
+            enabled?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets folders beneath this one use a controller.

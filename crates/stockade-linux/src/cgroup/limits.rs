@@ -22,7 +22,7 @@ impl Limits {
 
     /// The same, in hierarchies that were found.
     pub(crate) fn of_box_among(limits: CgroupLimits, there: Result<Hierarchies, Errno>) -> Self {
-        if Cgroup::is_unified() {
+        if there.as_ref().is_ok_and(Hierarchies::is_unified) {
             Self::There(Some(Cgroup::create_for_box(limits, there)))
         } else {
             Self::Later(limits, there)

@@ -3,8 +3,8 @@
 
 use super::mounts::MountWatch;
 use crate::booting::Booting;
-use crate::cgroup::{CgroupLimits, Hierarchies, Limits};
-use crate::hasten;
+use crate::cgroup::{CgroupLimits, Limits};
+use crate::hasten::{self, Before};
 use crate::identity::Identity;
 use crate::jail::pack::namespaces_with;
 use crate::jail::{Jail, Network};
@@ -45,11 +45,8 @@ impl Ahead {
             None => (Booting::elsewhere()?, None),
         };
         let is_told = begun.is_some();
-        let mounts = begun.map_or_else(MountWatch::begin, Ok).ok()?;
-        // Before the keeper is told, if it was not yet: it takes the lock of the mounts, of which this
-        // reads the list.
-        let there = Hierarchies::among(|| mounts.list());
-        let limits = Limits::of_box_among(expected.limits, there);
+        let Before { mounts, hierarchies } = begun.map_or_else(Before::now, Ok).ok()?;
+        let limits = Limits::of_box_among(expected.limits, hierarchies);
         if !is_told {
             keeper.begin_early(namespaces, identity, limits.so_far()).ok()?;
         }

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use stockade_linux::{Ready, Warmth, Yard, start};
+use stockade_linux::{Ready, Status, Warmth, Yard, start};
 
 use crate::boxes::closed;
 use crate::early::LIMITS;
@@ -26,6 +27,25 @@ fn a_program_may_use_those_of_the_thread_that_runs_it_whenever_its_box_was_made(
             });
             assert_eq!(seen.join().unwrap().into_iter().flatten().collect::<Vec<_>>(), [""; 0]);
         });
+    }
+}
+
+/// What ends a box is kept off this processor when its program seems to end, if nobody else waits for it.
+#[test]
+fn a_box_that_is_waited_for_ends_on_another_processor() {
+    if sched_getaffinity(None).unwrap().count() < 2 {
+        return skip("there is one processor only");
+    }
+    for (warmth, makes_way) in [(Warmth::Cold, true), (Warmth::Warm { spares: 0 }, false)] {
+        let ready = Yard::new(warmth).ready(closed("/bin/sh"), LIMITS).unwrap();
+        let first = Pid::from_raw(ready.pid());
+        let mut running = ready.run(shell("cat"), c"/bin/sh", c"/").unwrap();
+        let before = sched_getaffinity(first).unwrap();
+        running.make_way();
+        let after = sched_getaffinity(first).unwrap();
+        assert_eq!(before.count() - after.count(), u32::from(makes_way), "{warmth:?}");
+        drop(running.take_stdin());
+        assert_eq!(finish(&mut running).0.status, Status::Code(0));
     }
 }
 

@@ -17,7 +17,7 @@ pub enum Durability {
     /// Before [`append`](super::Journal::append) returns.
     Each,
     /// Within this window, while the process lives. For the first entries of a process it begins when
-    /// its program has started, or could not.
+    /// its program has started, or could not; in a process for one call, when that takes long.
     Batched {
         /// The longest time between a write and its `fdatasync`.
         window: Duration,
@@ -147,6 +147,13 @@ impl<'a> Busy<'a> {
     }
 }
 
+impl Busy<'_> {
+    /// There will be no time any more: the process is about to end.
+    pub(crate) fn until_the_end(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         let mut state = self.0.shared.lock();
@@ -238,6 +245,19 @@ mod tests {
         let flusher = Flusher::new(Durability::Batched { window: Duration::ZERO });
         let _busy = Busy::with(&flusher);
         assert_eq!((flusher.note(&written), flusher.keep_time()), (Ok(()), Ok(())));
+        wait_until(|| flusher.check().is_err());
+    }
+
+    #[test]
+    fn who_is_busy_until_the_end_starts_no_thread_unless_asked() {
+        let flusher = Flusher::new(Durability::Batched { window: Duration::ZERO });
+        let (written, _reader) = unflushable();
+        Busy::with(&flusher).until_the_end();
+        drop(Busy::with(&flusher));
+        assert!(!flusher.shared.lock().thread_runs);
+        assert_eq!(flusher.note(&written), Ok(()));
+        assert!(!flusher.shared.lock().thread_runs);
+        assert_eq!(flusher.keep_time(), Ok(()));
         wait_until(|| flusher.check().is_err());
     }
 

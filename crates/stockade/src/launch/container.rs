@@ -185,9 +185,9 @@ fn run(
 
 impl Contained {
     /// Watches the run to its end, and removes the container.
-    pub(super) fn wait(self) -> Result<Outcome, Failure> {
+    pub(super) fn wait(self, at_leisure: &dyn Fn()) -> Result<Outcome, Failure> {
         let Self { held, within, program } = self;
-        let (mut outcome, was_killed) = held.wait_told();
+        let (mut outcome, was_killed) = held.wait_told(at_leisure);
         match within {
             Within::Own(container) if was_killed => {
                 outcome.notes.extend(container.remove().err());

@@ -99,8 +99,8 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
 
 impl Sandboxed {
     /// Watches the run to its end.
-    pub(super) fn wait(self) -> Result<Outcome, Failure> {
-        let (outcome, was_killed) = self.held.wait_told();
+    pub(super) fn wait(self, at_leisure: &dyn Fn()) -> Result<Outcome, Failure> {
+        let (outcome, was_killed) = self.held.wait_told(at_leisure);
         let log = std::fs::read(&self.log).unwrap_or_default();
         let left = self.scratch.remove().err();
         let left = left.map(|error| format!("the scratch folder could not be removed: {error}"));

@@ -45,18 +45,19 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Watches the run to its end.
-    pub(super) fn wait(self) -> Outcome {
-        self.wait_told().0
+    /// Watches the run to its end, and does this meanwhile if it takes so long that there is time.
+    pub(super) fn wait(self, at_leisure: &dyn Fn()) -> Outcome {
+        self.wait_told(at_leisure).0
     }
 
     /// The same, and whether it was us who ended it.
-    pub(super) fn wait_told(self) -> (Outcome, bool) {
+    pub(super) fn wait_told(self, at_leisure: &dyn Fn()) -> (Outcome, bool) {
         let Self { subject, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
         let watched = Watch::new(subject, &stdin, started, &confinement.limits)
             .with_disk(self.disk)
             .with_eye(self.eye)
+            .with_leisure(at_leisure)
             .run(&self.absent);
         lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);

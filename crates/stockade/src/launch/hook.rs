@@ -184,7 +184,7 @@ impl Runner for HookRunner {
         self.check(command)?;
         let held = self.held(command, stdin, wall);
         let held = held.map_err(|failure| Fault::NotStarted(failure.message))?;
-        Ok(ran(held.wait(), wall))
+        Ok(ran(held.wait(&|| ()), wall))
     }
 }
 

@@ -88,6 +88,14 @@ impl Subject {
         }
     }
 
+    /// Says that it seems to end.
+    pub(super) fn make_way(&self) {
+        match self {
+            Self::Program(running) => running.make_way(),
+            Self::Lent(_) => {}
+        }
+    }
+
     /// Asks it to stop by itself; how long it has for that, if it can be asked, and once only.
     pub(super) fn interrupt(&mut self) -> Option<Duration> {
         match self {

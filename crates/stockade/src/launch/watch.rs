@@ -46,6 +46,8 @@ pub(super) struct Watch<'a> {
     eye: Option<Eye>,
     tree: Tree,
     buffer: Vec<u8>,
+    /// What can wait, and until when.
+    leisure: Option<(Instant, &'a dyn Fn())>,
 }
 
 /// What was seen.
@@ -111,7 +113,14 @@ impl<'a> Watch<'a> {
             eye: None,
             tree,
             buffer: Vec::with_capacity(BUFFER_BYTES),
+            leisure: None,
         }
+    }
+
+    /// Also does this once there is time, if the run takes so long.
+    pub(super) fn with_leisure(mut self, work: &'a dyn Fn()) -> Self {
+        self.leisure = Instant::now().checked_add(LOOK_PAUSE).map(|from| (from, work));
+        self
     }
 
     /// Also watches what is added to the disk.
@@ -146,6 +155,7 @@ impl<'a> Watch<'a> {
             self.transfer(ready);
             self.hold_to_limits();
             self.look_at_box(absent);
+            self.use_leisure();
         };
         self.drain();
         let wall = self.started.elapsed();
@@ -177,7 +187,10 @@ impl<'a> Watch<'a> {
         let now = Instant::now();
         let until = match self.killed {
             Some(since) => since.checked_add(KILL_MAX),
-            None => self.next_look.into_iter().chain(self.deadline).min(),
+            None => {
+                let leisure = self.leisure.map(|(from, _)| from);
+                self.next_look.into_iter().chain(self.deadline).chain(leisure).min()
+            }
         };
         let rest = until.map(|until| until.saturating_duration_since(now));
         let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
@@ -205,11 +218,15 @@ impl<'a> Watch<'a> {
     }
 
     fn transfer(&mut self, ready: Ready) {
+        let were_open = self.stdout.open && self.stderr.open;
         if ready.stdout {
             self.stdout.read(self.subject.stdout(), &mut self.buffer);
         }
         if ready.stderr {
             self.stderr.read(self.subject.stderr(), &mut self.buffer);
+        }
+        if were_open && !(self.stdout.open && self.stderr.open) {
+            self.subject.make_way();
         }
         if ready.stdin {
             self.input.write();
@@ -263,6 +280,13 @@ impl<'a> Watch<'a> {
         if exceeded.is_some() || is_lost || absent.iter().any(Absent::has_appeared) {
             self.lost = lost;
             self.end();
+        }
+    }
+
+    /// Who has just started a short program does not get in its way.
+    fn use_leisure(&mut self) {
+        if let Some((_, work)) = self.leisure.take_if(|(from, _)| Instant::now() >= *from) {
+            work();
         }
     }
 
