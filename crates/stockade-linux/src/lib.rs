@@ -106,6 +106,7 @@ mod booting;
 mod cgroup;
 mod control;
 mod dumpable;
+mod handing;
 mod hasten;
 mod identity;
 mod idmap;
@@ -131,6 +132,7 @@ mod yard;
 pub use attest::{Attested, SeenMount};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
 pub use dumpable::forbid_dumps;
+pub use handing::Program;
 pub use hasten::{Hastened, hasten};
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]

@@ -11,17 +11,17 @@ use crate::attest::{self, Attested, Expected, Spaces, Surroundings, Tested};
 use crate::booting::Booting;
 use crate::cgroup::{Cgroup, Limits};
 use crate::control::{Heard, Line, Patience};
+use crate::handing::{Program, hand};
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
 use crate::keeper::boxed::{ENTRANCES_MAX, gate};
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
-use crate::keeper::wire::{Failure, Report, kind, slot};
+use crate::keeper::wire::{Failure, Report, form, kind};
 use crate::proc;
 use crate::remains::Remains;
-use crate::request;
 use crate::running::Running;
-use crate::start::{At, Spec, StartError, open_streams};
+use crate::start::{At, OurStreams, Spec, StartError};
 use crate::yard::Duty;
 
 /// A box that waits for its program. Dropping it ends it.
@@ -43,7 +43,12 @@ pub struct Ready {
     house: House,
     /// What it was made of, until its program runs.
     described: Option<Box<Jail>>,
+    /// Of a program that waits in it for the word, the host's ends of the streams.
+    handed: Option<OurStreams>,
 }
+
+/// The program for a box with these limits, if it is known.
+pub(crate) type ProgramFor<'a> = &'a dyn Fn(Option<&Cgroup>) -> Option<Program>;
 
 /// How a box came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +88,8 @@ pub(crate) struct Ordered {
     pub(crate) line: Line,
     pub(crate) outlook: Outlook,
     pub(crate) remains: Remains,
+    /// The host's ends of the streams of a program that it has already, and executes on a word.
+    pub(crate) handed: Option<OurStreams>,
 }
 
 impl Ordered {
@@ -114,12 +121,26 @@ impl Ordered {
                 Err(errno) => return Err(StartError { step: Step::SendRequest, errno }),
             }
         }
-        Ok(Self { gate, line, outlook, remains })
+        Ok(Self { gate, line, outlook, remains, handed: None })
+    }
+
+    /// Hands it the program that it is for, if there is one yet: all but its execution is prepared while
+    /// the host looks. What goes wrong is told when it is to run.
+    pub(crate) fn hand(mut self, program: ProgramFor<'_>) -> Self {
+        // Where there is a broker, the program's process cannot know whether the host's folders are gone.
+        let may_be = !self.outlook.expected.has_broker();
+        if let Some(Program { spec, path, cwd }) =
+            may_be.then(|| program(self.remains.cgroup())).flatten()
+        {
+            let owner = self.outlook.owner;
+            self.handed = hand(&self.gate, owner, &spec, (&path, &cwd), form::HELD).ok();
+        }
+        self
     }
 
     /// Waits until the program's process waits.
     pub(crate) fn meet(self) -> Result<Ready, StartError> {
-        let Self { gate, line, outlook, mut remains } = self;
+        let Self { gate, line, outlook, mut remains, handed } = self;
         let Outlook { expected, owner, attest } = outlook;
         // It is being made meanwhile.
         let host = attest::look_at_host(&expected);
@@ -170,6 +191,7 @@ impl Ordered {
             duty: None,
             house,
             described: None,
+            handed,
         })
     }
 }
@@ -235,22 +257,33 @@ impl Ready {
     /// [`Spec::cwd`], [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its
     /// own.
     pub fn run(self, spec: Spec, program: &CStr, cwd: &CStr) -> Result<Running, StartError> {
-        let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
-        theirs.give_to(self.owner, &spec.stdin).at(Step::OpenStreams)?;
-        let packed = request::pack(&spec, Some((program, cwd))).at(Step::PackRequest)?;
-        let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
-        descriptors[slot::STRINGS] = packed.strings.as_fd();
-        descriptors[slot::STDIN] = theirs.stdin.as_fd();
-        descriptors[slot::STDOUT] = theirs.stdout.as_fd();
-        descriptors[slot::STDERR] = theirs.stderr.as_fd();
-        descriptors[slot::PROGRAM] = spec.program.as_fd();
-        let mut descriptors = descriptors.to_vec();
-        // What a test may want to leak.
-        descriptors.extend(cfg!(feature = "sabotage").then(|| spec.cwd.as_fd()));
-        self.gate.send(&packed.request, &descriptors).at(Step::SendRequest)?;
-        // The box has them now. Only the program may hold its ends of the streams, or their closing
-        // would never be seen.
-        drop((theirs, spec));
+        if self.handed.is_some() {
+            // It has another one, which it would execute instead.
+            return Err(StartError { step: Step::SendRequest, errno: Errno::BUSY });
+        }
+        let ours = hand(&self.gate, self.owner, &spec, (program, cwd), form::PLAIN)?;
+        drop(spec);
+        self.executed(ours)
+    }
+
+    /// Whether a program waits in it for the word.
+    pub fn is_handed(&self) -> bool {
+        self.handed.is_some()
+    }
+
+    /// Gives the word to the program that waits in it. When this returns it has been executed.
+    pub fn go(mut self) -> Result<Running, StartError> {
+        const NONE_WAITS: StartError = StartError { step: Step::SendRequest, errno: Errno::SRCH };
+        let ours = self.handed.take().ok_or(NONE_WAITS)?;
+        match self.gate.send(&Failure { step: gate::GO, errno: 0 }, &[]) {
+            // Who does not listen any more has told why.
+            Ok(()) | Err(Errno::PIPE) => self.executed(ours),
+            Err(errno) => Err(StartError { step: Step::SendRequest, errno }),
+        }
+    }
+
+    /// Waits until its program has been executed.
+    fn executed(self, ours: OurStreams) -> Result<Running, StartError> {
         hear_executed(&self.gate)?;
         // The next that is heard is the end.
         hear_left(&self.line, self.house)?;

@@ -81,6 +81,6 @@ impl Template {
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
         let remains = Remains { _template: template, limits: limits.made(), ..Remains::default() };
-        Ok(Ordered { gate, line, outlook: self.outlook.clone(), remains })
+        Ok(Ordered { gate, line, outlook: self.outlook.clone(), remains, handed: None })
     }
 }

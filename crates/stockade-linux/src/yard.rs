@@ -29,11 +29,12 @@ pub use self::mounts::MountWatch;
 use self::stock::Stock;
 use self::wanted::Wanted;
 use crate::booting::Booting;
-use crate::cgroup::{CgroupLimits, Limits};
+use crate::cgroup::{Cgroup, CgroupLimits, Limits};
+use crate::handing::Program;
 use crate::jail::pack::Sheet;
 use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
-use crate::ready::{Ordered, Origin, Outlook, Ready};
+use crate::ready::{Ordered, Origin, Outlook, ProgramFor, Ready};
 use crate::start::{At, StartError};
 use crate::whereabouts::Where;
 
@@ -131,12 +132,29 @@ impl Yard {
     /// looked at from outside. [`Jail::cgroup`], [`Jail::program`], [`Jail::cwd`] and
     /// [`Jail::attest`] are not used.
     pub fn ready(&self, jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
-        let ready = self.find(jail, limits)?;
+        self.ready_for(jail, limits, &|_| None)
+    }
+
+    /// The same for a program that is known. If the box is only just being made, it gets its program
+    /// before it is looked at, and executes it on a word: [`Ready::is_handed`] tells, and [`Ready::go`]
+    /// gives that. The program may be asked for several times, and is asked for the limits of its box.
+    pub fn ready_for(
+        &self,
+        jail: Jail,
+        limits: CgroupLimits,
+        program: &dyn Fn(Option<&Cgroup>) -> Option<Program>,
+    ) -> Result<Ready, StartError> {
+        let ready = self.find(jail, limits, program)?;
         self.given_by(ready.origin()).fetch_add(1, Ordering::Relaxed);
         Ok(ready)
     }
 
-    fn find(&self, mut jail: Jail, limits: CgroupLimits) -> Result<Ready, StartError> {
+    fn find(
+        &self,
+        mut jail: Jail,
+        limits: CgroupLimits,
+        program: ProgramFor<'_>,
+    ) -> Result<Ready, StartError> {
         jail.attest = Attest::BeforeExecution;
         duty::clear(&self.left);
         let wanted = Wanted::new(jail, limits);
@@ -146,7 +164,7 @@ impl Yard {
         {
             return Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), None)));
         }
-        let ready = self.make(&wanted)?;
+        let ready = self.make(&wanted, program)?;
         if !self.office.is_open() {
             return Ok(ready.made_of(wanted.jail).on_duty(Duty::Later(Arc::clone(&self.left))));
         }
@@ -156,15 +174,16 @@ impl Yard {
 
     /// A box made from nothing: the one that was foreseen, or with what was made ahead of it if it was
     /// expected.
-    fn make(&self, wanted: &Wanted) -> Result<Ready, StartError> {
+    fn make(&self, wanted: &Wanted, program: ProgramFor<'_>) -> Result<Ready, StartError> {
         if let Some(foreseen) = taken(&self.foreseen)
-            && let Some(ready) = foreseen.finish(wanted.key()?, wanted.limits)
+            && let Some(ready) = foreseen.finish(wanted.key()?, wanted.limits, program)
         {
             return Ok(ready);
         }
         let sheet = self.sheet(&wanted.jail)?;
         let from = |keeper, limits| {
             let ordered = Ordered::with(keeper, &sheet, Outlook::of(&wanted.jail), limits)?;
+            let ordered = ordered.hand(program);
             // There is time for that now.
             wanted.key()?;
             ordered.meet()

@@ -70,7 +70,14 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
         // It may wait for long, and be woken wherever there is room.
         processors::use_all();
         let job = gate::await_job_in_child(cell, seen)?;
-        take_on_in_child(&job, cell).map(|program| (job, program))
+        if !job.is_held() {
+            return take_on_in_child(&job, cell).map(|program| (job, program));
+        }
+        // The host has not seen them go, and paths could lead there.
+        await_leaving_in_child(cell);
+        let program = take_on_in_child(&job, cell)?;
+        gate::await_release_in_child(cell)?;
+        Ok((job, program))
     });
     match program {
         // The gate closes with the execution, which tells the host.

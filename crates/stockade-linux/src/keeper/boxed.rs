@@ -124,7 +124,7 @@ pub(crate) mod gate {
     pub(crate) const READY: u32 = u32::MAX;
     /// The program's process is ready, and Landlock kept it from reading a file, as it should.
     pub(crate) const READY_LANDLOCKED: u32 = u32::MAX - 1;
-    /// The host's leave to execute, without a box.
+    /// The host's leave to execute.
     pub(crate) const GO: u32 = u32::MAX - 2;
     /// In the place of an error: the broker kept it from making a name, as it should.
     pub(crate) const BROKER_REFUSES: i32 = 1;

@@ -98,6 +98,11 @@ impl Job {
         lay_out(&request, fds).at(Step::ReadRequest)
     }
 
+    /// Whether it is executed on a word only.
+    pub(crate) const fn is_held(&self) -> bool {
+        self.request.form == form::HELD
+    }
+
     /// The string at an offset of the memory file; the empty one where the offset is wrong.
     pub(crate) fn text(&self, offset: u64) -> &'static CStr {
         let from = self.strings.get(offset as usize..);

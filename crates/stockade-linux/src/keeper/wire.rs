@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -20,6 +20,9 @@ pub(crate) mod form {
     pub(crate) const LOCKED: u64 = 1;
     /// A box, for which a plan follows; its program comes later, by another socket.
     pub(crate) const BOXED: u64 = 2;
+    /// A program for a box that the host has not looked at yet: all is prepared for it, and it is executed
+    /// on a word.
+    pub(crate) const HELD: u64 = 3;
 }
 
 /// How many words a set of processors has: enough for 1024 of them.

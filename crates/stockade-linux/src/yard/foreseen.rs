@@ -7,7 +7,7 @@ use crate::cgroup::CgroupLimits;
 use crate::jail::Jail;
 use crate::jail::key::Key;
 use crate::jail::pack::Sheet;
-use crate::ready::{Ordered, Outlook, Ready};
+use crate::ready::{Ordered, Outlook, ProgramFor, Ready};
 
 /// The box. Dropping it ends it.
 #[derive(Debug)]
@@ -36,11 +36,16 @@ impl Foreseen {
 
     /// The box, if it is this one, and could be made. The host looks at it now, and not when it was
     /// ordered.
-    pub(super) fn finish(self, key: &Key, limits: CgroupLimits) -> Option<Ready> {
+    pub(super) fn finish(
+        self,
+        key: &Key,
+        limits: CgroupLimits,
+        program: ProgramFor<'_>,
+    ) -> Option<Ready> {
         let is_same = self.key == *key && self.limits == limits;
         if !is_same || self.mounts.saw_change() {
             return None;
         }
-        self.ordered.meet().ok().filter(Ready::is_whole)
+        self.ordered.hand(program).meet().ok().filter(Ready::is_whole)
     }
 }

@@ -200,6 +200,11 @@ pub(crate) fn steps() -> impl Iterator<Item = Step> {
     STEPS.into_iter().chain(more).chain(root)
 }
 
+/// Those of one that has no broker.
+pub(crate) fn steps_without_broker() -> impl Iterator<Item = Step> {
+    steps().filter(|step| !matches!(step, Step::LearnNames | Step::TestBroker))
+}
+
 #[test]
 fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
     for step in steps() {
@@ -211,7 +216,7 @@ fn a_step_that_fails_ends_in_an_error_that_names_it_and_never_in_a_program() {
 /// Without a broker, the program's process shares the memory of the first one.
 #[test]
 fn a_step_that_fails_ends_so_without_a_broker_too() {
-    for step in steps().filter(|step| !matches!(step, Step::LearnNames | Step::TestBroker)) {
+    for step in steps_without_broker() {
         let (folder, mut jail) = everything();
         jail.forbidden.clear();
         assert_ends_at(step, &folder, jail);

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Errno, Expectation, Identity, Jail, Mechanism, Network, Ready, StartError, Step,
-    Warmth, Yard, landlock_abi,
+    CgroupLimits, Errno, Expectation, Identity, Jail, Mechanism, Network, Ready, Running, Spec,
+    StartError, Step, Warmth, Yard, landlock_abi,
 };
 
 use crate::attest::{everything, everything_in, steps};
@@ -110,16 +110,26 @@ fn a_step_that_fails_ends_in_an_error_that_names_it_here_too() {
 
 /// A box in which each step fails in turn, from a yard that was told of it before.
 pub(crate) fn each_step_that_fails_is_named(told: impl Fn(Jail) -> Yard) {
-    for step in steps() {
+    each_failing_step_is_named(steps(), |foretold, jail, spec| {
+        let (program, cwd) = (jail.program.clone(), jail.cwd.clone());
+        told(foretold).ready(jail, LIMITS)?.run(spec(), &program, &cwd)
+    });
+}
+
+/// The same for these steps, asked for and run like this.
+pub(crate) fn each_failing_step_is_named(
+    steps: impl Iterator<Item = Step>,
+    run: impl Fn(Jail, Jail, &dyn Fn() -> Spec) -> Result<Running, StartError>,
+) {
+    for step in steps {
         let (folder, mut foretold) = everything();
         let mut jail = everything_in(folder.path());
         for jail in [&mut foretold, &mut jail] {
             jail.sabotage.fail_at = Some(step);
             jail.processes_max = Some(100);
         }
-        let (program, cwd, mark) = (jail.program.clone(), jail.cwd.clone(), Mark::new());
-        let ready = told(foretold).ready(jail, LIMITS);
-        let run = ready.and_then(|ready| ready.run(mark.on(shell("touch ran")), &program, &cwd));
+        let mark = Mark::new();
+        let run = run(foretold, jail, &|| mark.on(shell("touch ran")));
         assert_eq!(run.map(drop).map_err(|error| error.step), Err(step));
         assert!(!folder.path().join("ran").exists(), "{step:?}");
         assert_eq!(mark.found(), [], "{step:?}");

@@ -13,6 +13,7 @@ mod cgroup;
 mod cost;
 mod early;
 mod foreseen;
+mod handed;
 mod hasten;
 mod jail;
 mod limits;

@@ -211,11 +211,6 @@ impl Cleared {
         self.program.as_ref().ok_or_else(|| self.not_here())
     }
 
-    /// The same, taken out.
-    pub(crate) fn take_opened(&mut self) -> Result<Opened, Failure> {
-        self.program.take().ok_or_else(|| self.not_here())
-    }
-
     fn not_here(&self) -> Failure {
         let program = self.argv.program();
         Failure::new("find the program", format!("{program:?} is not on this machine"))

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use stockade_linux::{
-    Access, CgroupLimits, Controller, Filter, Jail, Mechanism, Mount, Network as BoxNetwork, Ready,
-    Sockets, Tracing, Yard,
+    Access, Cgroup, CgroupLimits, Controller, Filter, Jail, Mechanism, Mount,
+    Network as BoxNetwork, Program, Ready, Sockets, Tracing, Yard,
 };
 
 pub(super) use self::broker::is_to_blame as is_broker_to_blame;
@@ -42,7 +42,7 @@ pub use self::sought::{Searched, search};
 use super::absent::{self, Absent};
 use super::disk::Disk;
 use super::held::Held;
-use super::spec::{Added, environment, not_started, rlimits_of_each, spec};
+use super::spec::{Added, environment, input, not_started, rlimits_of_each, spec};
 use super::subject::Subject;
 use crate::confine::{Confinement, Network};
 use crate::gate::{Cleared, Prepared};
@@ -61,12 +61,22 @@ struct Made {
     cwd: CString,
 }
 
+/// When a box gets its program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Handed {
+    /// Before it is looked at, if it can be.
+    Early,
+    /// When it has been looked at: it is not known before.
+    Later,
+}
+
 /// Does the steps that make the box, in their order.
 fn make(
     cleared: &Cleared,
     confinement: &Confinement,
     steps: &[Step],
     (yard, draft): (&Yard, Option<Draft>),
+    handed: Handed,
 ) -> Result<Made, NotBoxed> {
     let (program, cwd) = (
         c_path(&cleared.opened()?.path)?,
@@ -80,7 +90,13 @@ fn make(
     };
     let disk = disk_of_box(jail.root.as_deref().unwrap_or_default(), &confinement.limits)?;
     let has_broker = !jail.forbidden.is_empty();
-    let ready = yard.ready(jail, tree_limits(&confinement.limits));
+    let for_box = |cgroup: Option<&Cgroup>| {
+        // What goes wrong is told when it is to run.
+        let added = (handed == Handed::Early).then(|| added(cgroup, confinement).ok())??;
+        let spec = spec(cleared, added).ok()?;
+        Some(Program { spec, path: program.clone(), cwd: cwd.clone() })
+    };
+    let ready = yard.ready_for(jail, tree_limits(&confinement.limits), &for_box);
     let ready = ready.map_err(|error| match error {
         error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
         error => NotBoxed::at(error),
@@ -115,14 +131,19 @@ fn run(prepared: Prepared, enforcement: Vec<Enforced>, made: Made) -> Result<Hel
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let enforcement = kept_by(&made, enforcement, &confinement)?;
     let Made { ready, cover, absent, disk, program, cwd } = made;
-    let (spec, stdin) = spec(cleared, added(&ready, &confinement)?)?;
     let started = Instant::now();
-    let running = ready.run(spec, &program, &cwd).map_err(not_started)?;
+    let running = if ready.is_handed() {
+        ready.go()
+    } else {
+        let spec = spec(&cleared, added(ready.cgroup(), &confinement)?)?;
+        ready.run(spec, &program, &cwd)
+    };
+    let running = running.map_err(not_started)?;
     Ok(Held {
         subject: Subject::from(running),
         scratch: None,
         started,
-        stdin,
+        stdin: input(cleared),
         tier,
         enforcement,
         absent,
@@ -161,10 +182,9 @@ fn kept_by(
 const ABOVE_CGROUP: u64 = 16;
 
 /// What a box adds to a program.
-fn added(ready: &Ready, confinement: &Confinement) -> Result<Added, Failure> {
+fn added(cgroup: Option<&Cgroup>, confinement: &Confinement) -> Result<Added, Failure> {
     let mut rlimits = rlimits_of_each(confinement);
-    let keeps =
-        |controller| ready.cgroup().is_some_and(|cgroup| cgroup.kept().contains(&controller));
+    let keeps = |controller| cgroup.is_some_and(|cgroup| cgroup.kept().contains(&controller));
     // The box's user namespace has a count of its own, so that this holds for the box alone. A
     // cgroup has to be the first to refuse, for it counts that.
     let above = if keeps(Controller::Tasks) { ABOVE_CGROUP } else { 0 };

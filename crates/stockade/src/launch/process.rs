@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::held::Held;
 use super::scratch::{Scratch, unscratched};
-use super::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
+use super::spec::{Added, environment, input, not_started, rlimits, signal_scope, spec};
 use super::subject::Subject;
 use crate::gate::Prepared;
 use crate::outcome::Failure;
@@ -25,7 +25,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
         signal_scope: signal_scope(&steps)?,
         scratch: scratch.path().to_owned(),
     };
-    let (spec, stdin) = spec(cleared, added)?;
+    let spec = spec(&cleared, added)?;
     let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let running = stockade_linux::start(spec).map_err(not_started)?;
@@ -33,7 +33,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
         subject: Subject::from(running),
         scratch: Some(scratch),
         started,
-        stdin,
+        stdin: input(cleared),
         confinement,
         tier,
         enforcement,

@@ -28,21 +28,25 @@ pub(super) struct Added {
     pub(super) scratch: PathBuf,
 }
 
-/// Everything about one run, and what is written to its standard input.
-pub(super) fn spec(mut cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>), Failure> {
-    let program = cleared.take_opened()?;
-    let (stdin, piped) = match cleared.stdin {
-        StandardInput::Piped(bytes) if bytes.is_empty() => (Stdin::Empty, bytes),
-        StandardInput::Piped(bytes) => (Stdin::Piped, bytes),
-        StandardInput::Sealed(code) => (Stdin::Given(sealed(&code.source)?), Vec::new()),
+/// Everything about one run, but for what is written to its standard input.
+pub(super) fn spec(cleared: &Cleared, added: Added) -> Result<Spec, Failure> {
+    let program = cleared.opened()?;
+    let stdin = match &cleared.stdin {
+        StandardInput::Piped(bytes) if bytes.is_empty() => Stdin::Empty,
+        StandardInput::Piped(_) => Stdin::Piped,
+        StandardInput::Sealed(code) => Stdin::Given(sealed(&code.source)?),
     };
-    let cwd = match cleared.folder {
-        Folder::Opened { handle, .. } => handle,
+    let again = |handle: &OwnedFd| {
+        let fail = |error: std::io::Error| Failure::new("hand over the program", error.to_string());
+        handle.try_clone().map_err(fail)
+    };
+    let cwd = match &cleared.folder {
+        Folder::Opened { handle, .. } => again(handle)?,
         Folder::Scratch => opened(&added.scratch)?,
     };
-    let spec = Spec {
-        program: program.handle,
-        script: program.script,
+    Ok(Spec {
+        program: again(&program.handle)?,
+        script: program.script.clone(),
         argv: cleared.argv.to_c_strings(),
         env: added.env,
         cwd,
@@ -50,8 +54,15 @@ pub(super) fn spec(mut cleared: Cleared, added: Added) -> Result<(Spec, Vec<u8>)
         rlimits: added.rlimits,
         processes_max: added.processes_max,
         signal_scope: added.signal_scope,
-    };
-    Ok((spec, piped))
+    })
+}
+
+/// What is written to the standard input of a run.
+pub(super) fn input(cleared: Cleared) -> Vec<u8> {
+    match cleared.stdin {
+        StandardInput::Piped(bytes) => bytes,
+        StandardInput::Sealed(_) => Vec::new(),
+    }
 }
 
 /// A memory file with these bytes, which nobody can change from here on.

@@ -5,7 +5,7 @@ use stockade_linux::{Running, Stdin, Yard};
 use super::forms::NotBoxed;
 use super::gaps::Gaps;
 use super::kept::require_kept;
-use super::{Covered, MadeSince, added, cover, kept_by, make};
+use super::{Covered, Handed, MadeSince, added, cover, kept_by, make};
 use crate::confine::Confinement;
 use crate::gate::Cleared;
 use crate::guarantee::Enforced;
@@ -38,10 +38,10 @@ pub(in crate::launch) struct Housed {
 /// Makes the box and starts the interpreter there, if the box keeps all that is required.
 pub(in crate::launch) fn house(house: House<'_>, yard: &Yard) -> Result<Housed, Failure> {
     let House { cleared, stdin, own, asked, description } = house;
-    let made =
-        make(&cleared, own, &description.steps, (yard, None)).map_err(NotBoxed::into_failure)?;
+    let made = make(&cleared, own, &description.steps, (yard, None), Handed::Later)
+        .map_err(NotBoxed::into_failure)?;
     let enforcement = kept_by(&made, description.enforcement, asked)?;
-    let (mut spec, _none) = spec(cleared, added(&made.ready, own)?)?;
+    let mut spec = spec(&cleared, added(made.ready.cgroup(), own)?)?;
     spec.stdin = stdin;
     let (owner, stamp) = (made.ready.owner(), made.cover.stamp());
     let running = made.ready.run(spec, &made.program, &made.cwd).map_err(not_started)?;

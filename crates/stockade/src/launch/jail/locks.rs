@@ -20,7 +20,7 @@ use crate::launch::absent;
 use crate::launch::disk::Disk;
 use crate::launch::held::Held;
 use crate::launch::scratch::{Scratch, unscratched};
-use crate::launch::spec::{Added, environment, not_started, rlimits, signal_scope, spec};
+use crate::launch::spec::{Added, environment, input, not_started, rlimits, signal_scope, spec};
 use crate::launch::subject::Subject;
 use crate::limits::Limits;
 use crate::outcome::Failure;
@@ -68,7 +68,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         signal_scope: signal_scope(&steps)?,
         scratch: scratch.path().to_owned(),
     };
-    let (spec, stdin) = spec(cleared, added)?;
+    let spec = spec(&cleared, added)?;
     let dies_at_once = spec.signal_scope.is_some();
     let started = Instant::now();
     let mut missing = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         subject: Subject::from(running),
         scratch: Some(scratch),
         started,
-        stdin,
+        stdin: input(cleared),
         confinement,
         tier,
         enforcement,

@@ -1,0 +1,51 @@
+//! A program, handed to a box.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
+
+use crate::control::Line;
+use crate::keeper::step::Step;
+use crate::keeper::wire::slot;
+use crate::request;
+use crate::start::{At, OurStreams, Spec, StartError, open_streams};
+
+/// A program for a box: its path there, and the folder there that it starts in.
+///
+/// [`Spec::cwd`], [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its own.
+#[derive(Debug)]
+pub struct Program {
+    /// How it is started.
+    pub spec: Spec,
+    /// Its path in the box.
+    pub path: CString,
+    /// Its folder in the box.
+    pub cwd: CString,
+}
+
+/// Hands a program over at the gate of a box whose streams have to belong to this user, and gives the
+/// host's ends of them. The form says when it is executed.
+pub(crate) fn hand(
+    gate: &Line,
+    owner: Option<(u32, u32)>,
+    spec: &Spec,
+    (program, cwd): (&CStr, &CStr),
+    form: u64,
+) -> Result<OurStreams, StartError> {
+    let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
+    theirs.give_to(owner, &spec.stdin).at(Step::OpenStreams)?;
+    let mut packed = request::pack(spec, Some((program, cwd))).at(Step::PackRequest)?;
+    packed.request.form = form;
+    let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
+    descriptors[slot::STRINGS] = packed.strings.as_fd();
+    descriptors[slot::STDIN] = theirs.stdin.as_fd();
+    descriptors[slot::STDOUT] = theirs.stdout.as_fd();
+    descriptors[slot::STDERR] = theirs.stderr.as_fd();
+    descriptors[slot::PROGRAM] = spec.program.as_fd();
+    let mut descriptors = descriptors.to_vec();
+    // What a test may want to leak.
+    descriptors.extend(cfg!(feature = "sabotage").then(|| spec.cwd.as_fd()));
+    gate.send(&packed.request, &descriptors).at(Step::SendRequest)?;
+    // The box has them now. Only the program may hold its ends of the streams, or their closing
+    // would never be seen.
+    Ok(ours)
+}
