@@ -105,6 +105,8 @@ mod blob;
 mod booting;
 mod cgroup;
 mod control;
+#[cfg(all(feature = "copies", target_arch = "x86_64", target_env = "musl"))]
+mod copies;
 mod dumpable;
 mod handing;
 mod hasten;

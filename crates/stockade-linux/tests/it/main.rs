@@ -10,6 +10,7 @@ mod broker_calls;
 mod broker_parity;
 mod broker_races;
 mod cgroup;
+mod copies;
 mod cost;
 mod early;
 mod foreseen;
