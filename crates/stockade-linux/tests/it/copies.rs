@@ -42,5 +42,5 @@ fn parts_that_overlap() {
 /// The same by a way that uses neither.
 fn by_single_bytes(bytes: &[u8], from: usize, to: usize, length: usize) -> Vec<u8> {
     let place = |at: usize| if (to..to + length).contains(&at) { at - to + from } else { at };
-    (0..bytes.len()).map(|at| bytes[place(at)]).collect()
+    (0..bytes.len()).filter_map(|at| bytes.get(place(at)).copied()).collect()
 }
