@@ -110,7 +110,9 @@ mod copies;
 mod dumpable;
 mod handing;
 mod hasten;
+mod hearing;
 mod identity;
+
 mod idmap;
 mod jail;
 mod keeper;

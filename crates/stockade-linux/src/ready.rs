@@ -1,27 +1,27 @@
 //! A box in which everything is in place and nothing runs yet.
 
 use std::ffi::CStr;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::attest::{self, Attested, Expected, Spaces, Surroundings, Tested};
+use crate::attest::{self, Attested, Expected, Spaces, Surroundings};
 use crate::booting::Booting;
 use crate::cgroup::{Cgroup, Limits};
-use crate::control::{Heard, Line, Patience};
+use crate::control::Line;
 use crate::handing::{Program, hand};
+use crate::hearing::{House, hear_executed, hear_failed, hear_first, hear_left, hear_ready};
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
 use crate::keeper::boxed::{ENTRANCES_MAX, gate};
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
-use crate::keeper::wire::{Failure, Report, form, kind};
-use crate::proc;
+use crate::keeper::wire::{Failure, form};
 use crate::remains::Remains;
 use crate::running::Running;
 use crate::start::{At, OurStreams, Spec, StartError};
+use crate::whereabouts::bring_here;
 use crate::yard::Duty;
 
 /// A box that waits for its program. Dropping it ends it.
@@ -141,43 +141,16 @@ impl Ordered {
     /// Waits until the program's process waits.
     pub(crate) fn meet(self) -> Result<Ready, StartError> {
         let Self { gate, line, outlook, mut remains, handed } = self;
-        let Outlook { expected, owner, attest } = outlook;
-        // It is being made meanwhile.
-        let host = attest::look_at_host(&expected);
-        let (pid, pidfd, house) = hear_first(&line, &mut remains)?;
-        remains.has_first(pidfd.try_clone().at(Step::HearKeeper)?);
-        let expected = expected.with_cgroup(remains.cgroup());
-        // The namespaces are there, and then the mounts; the program's process puts its locks on
-        // meanwhile.
-        let spaces = match attest {
-            Attest::BeforeExecution => pid.map(|pid| attest::look_at_spaces(&expected, pid, &host)),
-            Attest::No => None,
-        };
-        let (around, house) = match spaces {
-            Some(spaces) => {
-                look_around(&line, house, spaces).map(|(it, house)| (Some(it), house))?
-            }
-            None => hear_left(&line, house).map(|()| (None, House::Own))?,
-        };
-        let tested = match gate.hear_as(Failure::default(), Patience::Generous) {
-            Ok(Heard::Message(said, _)) => {
-                let landlock = match said.step {
-                    gate::READY => false,
-                    gate::READY_LANDLOCKED => true,
-                    _ => return Err(failed(said.step, said.errno)),
-                };
-                Tested { landlock, broker: said.errno == gate::BROKER_REFUSES }
-            }
-            // The first process tells what went wrong before.
-            Ok(Heard::Closed) => return Err(hear_failure(&line, Step::HearFirst)),
-            Ok(Heard::Nothing) => {
-                return Err(StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT });
-            }
-            Err(errno) => return Err(StartError { step: Step::HearFirst, errno }),
-        };
-        let pid = pid.ok_or(StartError { step: Step::HearFirst, errno: Errno::SRCH })?;
-        let look = |around: Surroundings| attest::look(&expected, around, tested);
-        let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest)?;
+        let owner = outlook.owner;
+        let seen = see(&gate, &line, outlook, &mut remains);
+        // Nothing can be seen of a process that has gone because it could not take its program on.
+        if handed.is_some()
+            && !seen.as_ref().is_ok_and(Seen::is_whole)
+            && let Some(failed) = hear_failed(&gate)
+        {
+            return Err(failed);
+        }
+        let Seen { pid, pidfd, expected, attested, house } = seen?;
         Ok(Ready {
             gate,
             line,
@@ -194,6 +167,50 @@ impl Ordered {
             handed,
         })
     }
+}
+
+/// What the host sees of a box before anything runs in it.
+struct Seen {
+    pid: Pid,
+    pidfd: OwnedFd,
+    expected: Expected,
+    attested: Option<Attested>,
+    house: House,
+}
+
+impl Seen {
+    fn is_whole(&self) -> bool {
+        self.attested.iter().all(|seen| seen.missing.is_empty())
+    }
+}
+
+/// Looks at a box while it is made, and when the program's process waits.
+fn see(
+    gate: &Line,
+    line: &Line,
+    Outlook { expected, attest, .. }: Outlook,
+    remains: &mut Remains,
+) -> Result<Seen, StartError> {
+    // It is being made meanwhile.
+    let host = attest::look_at_host(&expected);
+    let (pid, pidfd, house) = hear_first(line, remains)?;
+    remains.has_first(pidfd.try_clone().at(Step::HearKeeper)?);
+    let expected = expected.with_cgroup(remains.cgroup());
+    // The namespaces are there, and then the mounts; the program's process puts its locks on
+    // meanwhile.
+    let spaces = match attest {
+        Attest::BeforeExecution => pid.map(|pid| attest::look_at_spaces(&expected, pid, &host)),
+        Attest::No => None,
+    };
+    let (around, house) = match spaces {
+        Some(spaces) => look_around(line, house, spaces).map(|(it, house)| (Some(it), house))?,
+        None => hear_left(line, house).map(|()| (None, House::Own))?,
+    };
+    let tested = hear_ready(gate, line)?;
+    let pid = pid.ok_or(StartError { step: Step::HearFirst, errno: Errno::SRCH })?;
+    let look = |around: Surroundings| attest::look(&expected, around, tested);
+    let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest)?;
+    Ok(Seen { pid, pidfd, expected, attested, house })
 }
 
 impl Ready {
@@ -275,6 +292,8 @@ impl Ready {
     pub fn go(mut self) -> Result<Running, StartError> {
         const NONE_WAITS: StartError = StartError { step: Step::SendRequest, errno: Errno::SRCH };
         let ours = self.handed.take().ok_or(NONE_WAITS)?;
+        // This thread has nothing to do while the program is executed, elsewhere as a rule.
+        bring_here(self.pid);
         match self.gate.send(&Failure { step: gate::GO, errno: 0 }, &[]) {
             // Who does not listen any more has told why.
             Ok(()) | Err(Errno::PIPE) => self.executed(ours),
@@ -295,38 +314,6 @@ impl Ready {
     }
 }
 
-/// Whether a box still has the host's folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum House {
-    /// It has its own alone.
-    Own,
-    /// They are about to go.
-    Leaving,
-}
-
-/// Waits until there is a first process: its id, unless it is gone already, and its pidfd; or the step
-/// that failed.
-pub(crate) fn hear_first(
-    line: &Line,
-    remains: &mut Remains,
-) -> Result<(Option<Pid>, OwnedFd, House), StartError> {
-    match line.hear(Patience::Generous).at(Step::HearKeeper)? {
-        Heard::Message(Report { kind: kind::FORKED, .. }, Some(pidfd)) => {
-            Ok((process_of(&pidfd).ok(), pidfd, House::Own))
-        }
-        Heard::Message(Report { kind: kind::LEAVING, .. }, Some(pidfd)) => {
-            Ok((process_of(&pidfd).ok(), pidfd, House::Leaving))
-        }
-        Heard::Message(report, _) => Err(failed(report.step, report.errno)),
-        Heard::Nothing => Err(StartError { step: Step::HearKeeper, errno: Errno::TIMEDOUT }),
-        // A keeper that did not get as far as to make one tells so itself.
-        Heard::Closed => Err(match remains.control.take() {
-            Some(control) => hear_failure(&control, Step::HearFirst),
-            None => StartError { step: Step::HearFirst, errno: Errno::PIPE },
-        }),
-    }
-}
-
 /// Looks at the mounts of a box, from which the host's may be about to go. They go at once, but who
 /// takes them away learns of it late, so that what is seen counts, and the word if they are seen.
 fn look_around(
@@ -342,55 +329,4 @@ fn look_around(
         }
         other => Ok((other, house)),
     }
-}
-
-/// Waits until the host's folders are gone from a box.
-fn hear_left(line: &Line, house: House) -> Result<(), StartError> {
-    if house == House::Own {
-        return Ok(());
-    }
-    match line.hear(Patience::Generous).at(Step::HearFirst)? {
-        Heard::Message(Report { kind: kind::LEFT, .. }, _) => Ok(()),
-        Heard::Message(report, _) => Err(failed(report.step, report.errno)),
-        Heard::Nothing => Err(StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT }),
-        Heard::Closed => Err(StartError { step: Step::HearFirst, errno: Errno::PIPE }),
-    }
-}
-
-/// The failed step that comes over a line; if none does, it is the silence of this one.
-fn hear_failure(line: &Line, silence: Step) -> StartError {
-    match line.hear(Patience::Generous) {
-        Ok(Heard::Message(report, _)) if report.kind == kind::FAILED => {
-            failed(report.step, report.errno)
-        }
-        Ok(_) => StartError { step: silence, errno: Errno::PIPE },
-        Err(errno) => StartError { step: silence, errno },
-    }
-}
-
-/// Waits until the program is executed, or for the step that failed.
-fn hear_executed(gate: &Line) -> Result<(), StartError> {
-    match gate.hear_as(Failure::default(), Patience::Generous).at(Step::HearFirst)? {
-        Heard::Message(said, _) => Err(failed(said.step, said.errno)),
-        // Executed; or killed in the act, which the first process tells.
-        Heard::Closed => Ok(()),
-        Heard::Nothing => Err(StartError { step: Step::HearFirst, errno: Errno::TIMEDOUT }),
-    }
-}
-
-pub(crate) fn failed(step: u32, errno: i32) -> StartError {
-    match Step::from_number(step) {
-        Some(step) if (1..4096).contains(&errno) => {
-            StartError { step, errno: Errno::from_raw_os_error(errno) }
-        }
-        Some(_) | None => StartError { step: Step::HearKeeper, errno: Errno::PROTO },
-    }
-}
-
-/// The process behind a pidfd, as this process would call it.
-fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
-    let text = proc::read(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
-    let number = text.lines().find_map(|line| line.strip_prefix("Pid:"));
-    let number = number.and_then(|number| number.trim().parse().ok()).filter(|number| *number > 0);
-    number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
 }

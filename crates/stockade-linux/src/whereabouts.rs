@@ -25,6 +25,20 @@ pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
     (may_return && others.count() > 0).then_some((here, others))
 }
 
+/// Brings a process of ours that sleeps to this thread's processor, on which it goes on when it is woken; from
+/// there it goes wherever it is sent. Not if this thread goes before others: one like it could keep it
+/// from running there.
+pub(crate) fn bring_here(process: Pid) {
+    // SAFETY: this takes numbers only.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    if policy == libc::c_long::from(libc::SCHED_OTHER) {
+        let mut here = CpuSet::new();
+        here.set(sched_getcpu());
+        // It only takes longer otherwise.
+        let _stays = sched_setaffinity(Some(process), &here);
+    }
+}
+
 /// All that this thread may use, a bit for each; none if they are not known.
 pub(crate) fn own_processors() -> [u64; PROCESSOR_WORDS] {
     let mut words = [0_u64; PROCESSOR_WORDS];

@@ -37,9 +37,13 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
-    // There is nobody else there while the program is executed here.
-    processors::go_to_host();
+    // There is nobody else there while the program is executed here. The host of a box that it waits for
+    // sees to that itself.
+    if cell.has(option::COPY) {
+        processors::go_to_host();
+    }
     let program = started.await_leaving();
+    processors::use_all();
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
     job::forget_strings();
     Ok(program)
