@@ -1,10 +1,11 @@
 //! The well-known programs of this machine, sought once.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 
 use super::settings::Settings;
 use super::view::Identity;
@@ -16,6 +17,8 @@ const MULTI_CALL: [&str; 7] =
 const ASKED_ONE_BY_ONE_MAX: usize = 128;
 /// A folder of no more than this, as one that is nearly empty, is listed for a few names too.
 const SMALL_BYTES_MAX: i64 = 4096;
+/// How much of a folder's list is read at once.
+const LISTED_AT_ONCE_BYTES: usize = 16 << 10;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
@@ -85,7 +88,7 @@ fn each_system_file<'n>(
         seen.push(Identity::of(&stat));
         let is_small = stat.st_size <= SMALL_BYTES_MAX;
         let is_listed = is_small || names.len() > ASKED_ONE_BY_ONE_MAX;
-        let present = if is_listed { present_in(folder, &names) } else { None };
+        let present = if is_listed { present_in(&opened, &names) } else { None };
         for name in present.as_ref().unwrap_or(&names) {
             let Ok(stat) = rustix::fs::statat(&opened, *name, AtFlags::empty()) else { continue };
             if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -108,12 +111,17 @@ fn is_one_of_many(path: &Path) -> bool {
 }
 
 /// Those of the names that a folder has or may have, in one reading of it; `None` if it cannot be listed.
-fn present_in<'n>(folder: &Path, names: &[&'n str]) -> Option<Vec<&'n str>> {
-    let entries = std::fs::read_dir(folder).ok()?.map_while(Result::ok);
-    let found: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
-    let present: HashSet<&str> = found.iter().filter_map(|name| name.to_str()).collect();
+fn present_in<'n>(folder: &OwnedFd, names: &[&'n str]) -> Option<Vec<&'n str>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listed = rustix::fs::openat(folder, ".", flags, Mode::empty()).ok()?;
+    let mut room = Vec::with_capacity(LISTED_AT_ONCE_BYTES);
+    let mut entries = RawDir::new(listed, room.spare_capacity_mut());
+    let mut present = HashSet::new();
+    while let Some(Ok(entry)) = entries.next() {
+        present.insert(entry.file_name().to_bytes().to_vec());
+    }
     // A path is in no list.
-    let may_be_there = |name: &&&str| name.contains('/') || present.contains(**name);
+    let may_be_there = |name: &&&str| name.contains('/') || present.contains(name.as_bytes());
     Some(names.iter().filter(may_be_there).copied().collect())
 }
 
