@@ -293,7 +293,7 @@ impl Ready {
         const NONE_WAITS: StartError = StartError { step: Step::SendRequest, errno: Errno::SRCH };
         let ours = self.handed.take().ok_or(NONE_WAITS)?;
         // This thread has nothing to do while the program is executed, elsewhere as a rule.
-        bring_here(self.pid);
+        bring_here(self.pid, &self.pidfd);
         match self.gate.send(&Failure { step: gate::GO, errno: 0 }, &[]) {
             // Who does not listen any more has told why.
             Ok(()) | Err(Errno::PIPE) => self.executed(ours),

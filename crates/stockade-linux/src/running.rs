@@ -8,7 +8,6 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
-use rustix::thread::sched_setaffinity;
 
 use crate::attest::{self, Attested, Expected};
 use crate::cgroup::Cgroup;
@@ -19,7 +18,7 @@ use crate::keeper::wire::{Report, cause, kind};
 use crate::remains::Remains;
 use crate::sample::{self, Sample};
 use crate::start::OurStreams;
-use crate::whereabouts::other_processors;
+use crate::whereabouts::send_away;
 use crate::yard::Duty;
 
 /// A program that runs. Dropping it kills the whole tree and waits until it is gone.
@@ -203,11 +202,8 @@ impl Running {
     /// Says that the program seems to end. If nobody but this thread waits for the end of its box, that is
     /// left to another processor than this one, where there is work to do meanwhile.
     pub fn make_way(&self) {
-        if matches!(self.duty, Some(Duty::Later(_)))
-            && let Some((_, others)) = other_processors()
-        {
-            // It only takes longer otherwise.
-            let _stays = sched_setaffinity(Some(self.pid), &others);
+        if matches!(self.duty, Some(Duty::Later(_))) {
+            send_away(self.pid, &self.pidfd);
         }
     }
 

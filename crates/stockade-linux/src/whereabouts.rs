@@ -1,7 +1,9 @@
 //! On which processors boxes are made: beside the host, if it has something to do meanwhile.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
@@ -28,15 +30,36 @@ pub(crate) fn other_processors() -> Option<(usize, CpuSet)> {
 /// Brings a process of ours that sleeps to this thread's processor, on which it goes on when it is woken; from
 /// there it goes wherever it is sent. Not if this thread goes before others: one like it could keep it
 /// from running there.
-pub(crate) fn bring_here(process: Pid) {
+pub(crate) fn bring_here(process: Pid, pidfd: &OwnedFd) {
     // SAFETY: this takes numbers only.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
     if policy == libc::c_long::from(libc::SCHED_OTHER) {
         let mut here = CpuSet::new();
         here.set(sched_getcpu());
-        // It only takes longer otherwise.
-        let _stays = sched_setaffinity(Some(process), &here);
+        send_to(process, pidfd, &here);
     }
+}
+
+/// Sends a process of ours that sleeps to another processor than this thread's, if there is one.
+pub(crate) fn send_away(process: Pid, pidfd: &OwnedFd) {
+    if let Some((_, others)) = other_processors() {
+        send_to(process, pidfd, &others);
+    }
+}
+
+fn send_to(process: Pid, pidfd: &OwnedFd, processors: &CpuSet) {
+    // The number of one that has ended may be another's by now.
+    if !has_ended(pidfd) {
+        // It only takes longer otherwise.
+        let _stays = sched_setaffinity(Some(process), processors);
+    }
+}
+
+/// Whether a process has ended, as far as can be told.
+fn has_ended(pidfd: &OwnedFd) -> bool {
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
+    !matches!(poll(&mut ended, Some(&NOW)), Ok(0))
 }
 
 /// All that this thread may use, a bit for each; none if they are not known.
@@ -82,5 +105,33 @@ impl Whereabouts {
         if wanted.is_some_and(|wanted| sched_setaffinity(Some(*process), &wanted).is_ok()) {
             *now = place;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "any process will do")]
+    fn who_has_ended_is_sent_nowhere() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        assert!(!has_ended(&pidfd));
+        bring_here(pid, &pidfd);
+        assert_eq!(sched_getaffinity(Some(pid)).unwrap().count(), 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(has_ended(&pidfd));
+        // This process has that number now, as far as the call can tell.
+        let before = sched_getaffinity(None).unwrap();
+        send_to(rustix::process::getpid(), &pidfd, &CpuSet::new());
+        bring_here(rustix::process::getpid(), &pidfd);
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
     }
 }
