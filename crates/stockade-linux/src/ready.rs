@@ -45,6 +45,8 @@ pub struct Ready {
     described: Option<Box<Jail>>,
     /// Of a program that waits in it for the word, the host's ends of the streams.
     handed: Option<OurStreams>,
+    /// Whether its first process counts on being brought to this thread's processor.
+    is_brought: bool,
 }
 
 /// The program for a box with these limits, if it is known.
@@ -90,6 +92,8 @@ pub(crate) struct Ordered {
     pub(crate) remains: Remains,
     /// The host's ends of the streams of a program that it has already, and executes on a word.
     pub(crate) handed: Option<OurStreams>,
+    /// Whether its first process counts on being brought to the host's processor.
+    pub(crate) is_brought: bool,
 }
 
 impl Ordered {
@@ -121,7 +125,8 @@ impl Ordered {
                 Err(errno) => return Err(StartError { step: Step::SendRequest, errno }),
             }
         }
-        Ok(Self { gate, line, outlook, remains, handed: None })
+        let is_brought = sheet.is_brought();
+        Ok(Self { gate, line, outlook, remains, handed: None, is_brought })
     }
 
     /// Hands it the program that it is for, if there is one yet: all but its execution is prepared while
@@ -140,7 +145,7 @@ impl Ordered {
 
     /// Waits until the program's process waits.
     pub(crate) fn meet(self) -> Result<Ready, StartError> {
-        let Self { gate, line, outlook, mut remains, handed } = self;
+        let Self { gate, line, outlook, mut remains, handed, is_brought } = self;
         let owner = outlook.owner;
         let seen = see(&gate, &line, outlook, &mut remains);
         // Nothing can be seen of a process that has gone because it could not take its program on.
@@ -165,6 +170,7 @@ impl Ordered {
             house,
             described: None,
             handed,
+            is_brought,
         })
     }
 }
@@ -278,6 +284,7 @@ impl Ready {
             // It has another one, which it would execute instead.
             return Err(StartError { step: Step::SendRequest, errno: Errno::BUSY });
         }
+        self.bring_first();
         let ours = hand(&self.gate, self.owner, &spec, (program, cwd), form::PLAIN)?;
         drop(spec);
         self.executed(ours)
@@ -292,12 +299,18 @@ impl Ready {
     pub fn go(mut self) -> Result<Running, StartError> {
         const NONE_WAITS: StartError = StartError { step: Step::SendRequest, errno: Errno::SRCH };
         let ours = self.handed.take().ok_or(NONE_WAITS)?;
-        // This thread has nothing to do while the program is executed, elsewhere as a rule.
-        bring_here(self.pid, &self.pidfd);
+        self.bring_first();
         match self.gate.send(&Failure { step: gate::GO, errno: 0 }, &[]) {
             // Who does not listen any more has told why.
             Ok(()) | Err(Errno::PIPE) => self.executed(ours),
             Err(errno) => Err(StartError { step: Step::SendRequest, errno }),
+        }
+    }
+
+    /// This thread has nothing to do while the program is executed, elsewhere as a rule.
+    fn bring_first(&self) {
+        if self.is_brought {
+            bring_here(self.pid, &self.pidfd);
         }
     }
 

@@ -82,6 +82,7 @@ impl Template {
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
         let remains = Remains { _template: template, limits: limits.made(), ..Remains::default() };
-        Ok(Ordered { gate, line, outlook: self.outlook.clone(), remains, handed: None })
+        let outlook = self.outlook.clone();
+        Ok(Ordered { gate, line, outlook, remains, handed: None, is_brought: false })
     }
 }

@@ -8,6 +8,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::keeper::wire::PROCESSOR_WORDS;
+use crate::proc;
 
 /// Where a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,16 @@ fn has_ended(pidfd: &OwnedFd) -> bool {
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
     !matches!(poll(&mut ended, Some(&NOW)), Ok(0))
+}
+
+/// Whether no more seem to run than there are processors for this thread.
+pub(crate) fn is_quiet() -> bool {
+    let running = || -> Option<u32> {
+        let load = proc::read("/proc/loadavg").ok()?;
+        load.split(' ').nth(3)?.split('/').next()?.parse().ok()
+    };
+    let processors = sched_getaffinity(None).map_or(0, |own| own.count());
+    running().is_some_and(|running| running <= processors)
 }
 
 /// All that this thread may use, a bit for each; none if they are not known.

@@ -36,7 +36,7 @@ use crate::jail::{Attest, Jail, pack};
 use crate::keeper::step::Step;
 use crate::ready::{Ordered, Origin, Outlook, ProgramFor, Ready};
 use crate::start::{At, StartError};
-use crate::whereabouts::Where;
+use crate::whereabouts::{Where, is_quiet};
 
 /// Where boxes wait. Dropping it ends all that wait; those in use go on.
 #[derive(Debug)]
@@ -201,7 +201,11 @@ impl Yard {
     /// A description, written down. Where no thread sees to what a box leaves behind, who uses it waits.
     fn sheet<'a>(&self, jail: &'a Jail) -> Result<Sheet<'a>, StartError> {
         let sheet = pack::pack(jail).at(Step::PrepareBox)?;
-        Ok(if self.office.is_open() { sheet } else { sheet.awaited() })
+        if self.office.is_open() {
+            return Ok(sheet);
+        }
+        // To get a turn where others want one takes more than to be brought there.
+        Ok(if is_quiet() { sheet.awaited().brought() } else { sheet.awaited() })
     }
 
     /// How many boxes were given that came to be in this way.

@@ -129,6 +129,17 @@ impl Sheet<'_> {
         self
     }
 
+    /// The same for a box whose first process the host will bring to its processor.
+    pub(crate) fn brought(mut self) -> Self {
+        self.plan.options |= option::IS_BROUGHT;
+        self
+    }
+
+    /// Whether it will.
+    pub(crate) fn is_brought(&self) -> bool {
+        self.plan.options & option::IS_BROUGHT != 0
+    }
+
     /// The same for a template, in which nothing runs.
     pub(crate) fn into_template(mut self) -> Self {
         self.plan.options = self.plan.options & !option::NO_NESTING | option::TEMPLATE;

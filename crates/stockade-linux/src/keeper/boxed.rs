@@ -113,6 +113,8 @@ pub(crate) mod option {
     pub(crate) const CGROUPS_LATER: u32 = 1 << 5;
     /// Somebody waits until nothing is left of the box.
     pub(crate) const IS_AWAITED: u32 = 1 << 6;
+    /// The host brings the first process to its own processor, which nobody else has, when that is of use.
+    pub(crate) const IS_BROUGHT: u32 = 1 << 7;
 }
 
 /// The most files that enter cgroups: version 1 has a hierarchy for each controller.

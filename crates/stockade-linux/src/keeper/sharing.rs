@@ -37,9 +37,8 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
-    // There is nobody else there while the program is executed here. The host of a box that it waits for
-    // sees to that itself.
-    if cell.has(option::COPY) {
+    // There is nobody else there while the program is executed here.
+    if !cell.has(option::IS_BROUGHT) {
         processors::go_to_host();
     }
     let program = started.await_leaving();
