@@ -39,9 +39,21 @@ pub(crate) fn note_all() {
     }
 }
 
+/// Notes the processors of this process if none are noted: it was not told to leave any, and others are
+/// about to have it leave some.
+pub(crate) fn note_all_once() {
+    if !is_any(&noted()) {
+        note_all();
+    }
+}
+
 /// Uses all that were noted.
 pub(crate) fn use_all() {
-    use_these(&ALL.each_ref().map(|part| part.load(Ordering::Relaxed)));
+    use_these(&noted());
+}
+
+fn noted() -> Processors {
+    ALL.each_ref().map(|part| part.load(Ordering::Relaxed))
 }
 
 /// Uses these, if there are any. If that cannot be it stays with those that it has.

@@ -22,6 +22,10 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     // The host may not look at the namespaces of a process that is not dumpable, which is a property
     // of the memory. Nothing else runs in the box, and the program's process takes it back in time.
     sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
+    if cell.has(option::IS_BROUGHT) {
+        // The host does so once it has seen the program's process.
+        processors::note_all_once();
+    }
     let argument = core::ptr::from_ref(cell).cast();
     // SAFETY: the entry ends in an execution or an exit, uses what it is given while this frame waits,
     // or this process ends and all with it, and writes nothing else but its own stack.
