@@ -51,7 +51,8 @@
 //!
 //! A box is ready before its program is known, so a [`Yard`] can make boxes in advance: the first of
 //! a description is made, later ones are copied from a template, and some wait. `Yard::ready` gives
-//! one, looked at from outside, and [`Ready::run`] hands it a program.
+//! one, looked at from outside, and [`Ready::run`] hands it a program. One that is only just being made
+//! can have it before it is looked at ([`Yard::ready_for`]), and executes it on a word ([`Ready::go`]).
 //!
 //! Whatever allocates or can fail for configuration is done in the host; in the box there are only
 //! system calls, each with a [`Step`] that a [`StartError`] names. [`start_jailed_if`] looks at the
