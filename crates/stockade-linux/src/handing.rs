@@ -3,6 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
+
 use crate::control::Line;
 use crate::keeper::step::Step;
 use crate::keeper::wire::slot;
@@ -11,7 +13,7 @@ use crate::start::{At, OurStreams, Spec, StartError, open_streams};
 
 /// A program for a box: its path there, and the folder there that it starts in.
 ///
-/// [`Spec::cwd`], [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its own.
+/// [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its own.
 #[derive(Debug)]
 pub struct Program {
     /// How it is started.
@@ -19,7 +21,30 @@ pub struct Program {
     /// Its path in the box.
     pub path: CString,
     /// Its folder in the box.
-    pub cwd: CString,
+    pub folder: Folder,
+}
+
+/// The folder of a box that its program starts in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Folder {
+    /// Whatever the box has at this path. [`Spec::cwd`] is not used.
+    Any(CString),
+    /// [`Spec::cwd`], as the box shows it at this path. Another folder there is an error.
+    Judged(CString),
+}
+
+impl Program {
+    /// A program that starts in whatever its box has at a path.
+    pub fn new(spec: Spec, path: &CStr, folder: &CStr) -> Self {
+        Self { spec, path: path.to_owned(), folder: Folder::Any(folder.to_owned()) }
+    }
+}
+
+impl Folder {
+    fn path(&self) -> &CStr {
+        let (Self::Any(path) | Self::Judged(path)) = self;
+        path
+    }
 }
 
 /// Hands a program over at the gate of a box whose streams have to belong to this user, and gives the
@@ -27,14 +52,19 @@ pub struct Program {
 pub(crate) fn hand(
     gate: &Line,
     owner: Option<(u32, u32)>,
-    spec: &Spec,
-    (program, cwd): (&CStr, &CStr),
+    Program { spec, path, folder }: &Program,
     form: u64,
 ) -> Result<OurStreams, StartError> {
     let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
     theirs.give_to(owner, &spec.stdin).at(Step::OpenStreams)?;
-    let mut packed = request::pack(spec, Some((program, cwd))).at(Step::PackRequest)?;
+    let mut packed = request::pack(spec, Some((path, folder.path()))).at(Step::PackRequest)?;
     packed.request.form = form;
+    if let Folder::Judged(_) = folder {
+        let judged = statx(&spec.cwd, c"", AtFlags::EMPTY_PATH, StatxFlags::INO);
+        let judged = judged.at(Step::EnterDirectory)?;
+        packed.request.cwd_inode = judged.stx_ino;
+        packed.request.cwd_device = [judged.stx_dev_major, judged.stx_dev_minor];
+    }
     let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
     descriptors[slot::STRINGS] = packed.strings.as_fd();
     descriptors[slot::STDIN] = theirs.stdin.as_fd();

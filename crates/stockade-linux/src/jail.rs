@@ -20,7 +20,8 @@ pub struct Jail {
     /// The program's path in the box. It must lead to the same file as
     /// [`Spec::program`](crate::Spec::program).
     pub program: CString,
-    /// The working directory's path in the box; [`Spec::cwd`](crate::Spec::cwd) is not used.
+    /// The working directory's path in a box with namespaces, for which [`Spec::cwd`](crate::Spec::cwd)
+    /// is not used.
     pub cwd: CString,
     /// Whether there are namespaces at all.
     pub form: Form,
@@ -141,26 +142,27 @@ impl Jail {
     }
 
     /// Locks for a program without namespaces; the paths are the host's, and those of the rules
-    /// lead over no links. The rules of [`Self::landlock`] say what it may do.
-    pub fn locks_only(program: &CStr, cwd: &CStr, landlock: Landlock) -> Self {
+    /// lead over no links. It starts in [`Spec::cwd`](crate::Spec::cwd). The rules of [`Self::landlock`] say what it may do.
+    pub fn locks_only(program: &CStr, landlock: Landlock) -> Self {
         Self {
             form: Form::LocksOnly,
             network: Network::Host,
             nesting: Nesting::Allowed,
             landlock: Some(landlock),
             filter: Some(Filter { sockets: Sockets::Pairs, tracing: Tracing::Forbidden }),
-            ..Self::new(program, cwd)
+            ..Self::new(program, c"/")
         }
     }
 
-    /// No box at all, for a program that makes one itself; the paths are the host's.
-    pub fn unlocked(program: &CStr, cwd: &CStr) -> Self {
+    /// No box at all, for a program that makes one itself; its path is the host's. It starts in
+    /// [`Spec::cwd`](crate::Spec::cwd).
+    pub fn unlocked(program: &CStr) -> Self {
         Self {
             form: Form::Unlocked,
             network: Network::Host,
             nesting: Nesting::Allowed,
             filter: None,
-            ..Self::new(program, cwd)
+            ..Self::new(program, c"/")
         }
     }
 

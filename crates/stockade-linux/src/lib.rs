@@ -137,7 +137,7 @@ mod yard;
 pub use attest::{Attested, SeenMount};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
 pub use dumpable::forbid_dumps;
-pub use handing::Program;
+pub use handing::{Folder, Program};
 pub use hasten::{Hastened, hasten};
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]

@@ -1,6 +1,5 @@
 //! A box in which everything is in place and nothing runs yet.
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -20,7 +19,7 @@ use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, form};
 use crate::remains::Remains;
 use crate::running::Running;
-use crate::start::{At, OurStreams, Spec, StartError};
+use crate::start::{At, OurStreams, StartError};
 use crate::whereabouts::bring_here;
 use crate::yard::Duty;
 
@@ -134,11 +133,8 @@ impl Ordered {
     pub(crate) fn hand(mut self, program: ProgramFor<'_>) -> Self {
         // Where there is a broker, the program's process cannot know whether the host's folders are gone.
         let may_be = !self.outlook.expected.has_broker();
-        if let Some(Program { spec, path, cwd }) =
-            may_be.then(|| program(self.remains.cgroup())).flatten()
-        {
-            let owner = self.outlook.owner;
-            self.handed = hand(&self.gate, owner, &spec, (&path, &cwd), form::HELD).ok();
+        if let Some(program) = may_be.then(|| program(self.remains.cgroup())).flatten() {
+            self.handed = hand(&self.gate, self.outlook.owner, &program, form::HELD).ok();
         }
         self
     }
@@ -274,19 +270,15 @@ impl Ready {
         attest::lost(&self.expected, self.pid)
     }
 
-    /// Executes a program in the box, by its path there, in a folder of the box. When this returns it
-    /// has been executed.
-    ///
-    /// [`Spec::cwd`], [`Spec::signal_scope`] and [`Spec::processes_max`] are not used: the box has its
-    /// own.
-    pub fn run(self, spec: Spec, program: &CStr, cwd: &CStr) -> Result<Running, StartError> {
+    /// Executes a program in the box. When this returns it has been executed.
+    pub fn run(self, program: Program) -> Result<Running, StartError> {
         if self.handed.is_some() {
             // It has another one, which it would execute instead.
             return Err(StartError { step: Step::SendRequest, errno: Errno::BUSY });
         }
         self.bring_first();
-        let ours = hand(&self.gate, self.owner, &spec, (program, cwd), form::PLAIN)?;
-        drop(spec);
+        let ours = hand(&self.gate, self.owner, &program, form::PLAIN)?;
+        drop(program);
         self.executed(ours)
     }
 

@@ -13,6 +13,7 @@ use crate::attest::{self, Attested, Expected, Tested};
 use crate::booting::Booting;
 use crate::cgroup::Limits;
 use crate::control::{Heard, Line, Patience};
+use crate::handing::Program;
 use crate::jail::pack::{self, Fittings};
 use crate::jail::{Attest, Form, Jail};
 use crate::keeper::boxed::gate;
@@ -101,7 +102,7 @@ pub fn start(spec: Spec) -> Result<Running, StartError> {
 
 /// Starts the program in a box; when this returns it has been executed there.
 ///
-/// [`Spec::cwd`] and, where there are namespaces, [`Spec::signal_scope`] are not used: the box has
+/// Where there are namespaces, [`Spec::cwd`] and [`Spec::signal_scope`] are not used: the box has
 /// its own.
 pub fn start_jailed(spec: Spec, jail: Jail) -> Result<Running, StartError> {
     match jail.form {
@@ -142,7 +143,7 @@ fn launch_boxed(
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
-    ready.run(spec, &jail.program, &jail.cwd)
+    ready.run(Program::new(spec, &jail.program, &jail.cwd))
 }
 
 /// Starts the program without a box, with locks or without.

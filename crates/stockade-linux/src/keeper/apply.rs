@@ -6,7 +6,9 @@
 use super::boxed::{new, option};
 use super::cell::Cell;
 use super::cgroups;
-use super::child::{clear_in_child, limit_in_child, place_streams_in_child};
+use super::child::{
+    clear_in_child, enter_by_path_in_child, enter_in_child, limit_in_child, place_streams_in_child,
+};
 use super::gate;
 use super::ids;
 use super::job::Job;
@@ -20,6 +22,7 @@ use super::sources;
 use super::step::Step;
 use super::sys;
 use super::watch::{At, Failed};
+use super::wire::slot;
 
 /// Makes the box around its first process.
 pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
@@ -92,7 +95,11 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
 /// Takes on what only this program has: its streams, its folder, its limits.
 fn take_on_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     place_streams_in_child(job)?;
-    sys::mounts::chdir(job.text(job.request.cwd)).at(Step::EnterDirectory)?;
+    if cell.has_namespaces() {
+        enter_by_path_in_child(job).at(Step::EnterDirectory)?;
+    } else {
+        enter_in_child(job.fd(slot::CWD)).at(Step::EnterDirectory)?;
+    }
     let program = program::find_in_child(job).at(Step::FindProgram)?;
     if !cell.leaves_out(Mechanism::Rlimits) {
         limit_in_child(job)?;

@@ -7,7 +7,7 @@ use super::cell::Cell;
 use super::job::Job;
 use super::program::execute_in_child;
 use super::step::Step;
-use super::sys::{self, CLOSE_RANGE_CLOEXEC, Errno, Fd, Pid, pr, sig};
+use super::sys::{self, AT_FDCWD, CLOSE_RANGE_CLOEXEC, Errno, Fd, Pid, pr, sig};
 use super::watch::{At, CONTROL, Failed};
 use super::wire::{Report, kind, slot};
 
@@ -101,10 +101,26 @@ fn announce_in_child() -> sys::Result<()> {
 
 /// Makes the directory the working directory. One that was removed can be entered, but nothing
 /// can be made in it and it has no path.
-fn enter_in_child(dir: Fd) -> sys::Result<()> {
+pub(crate) fn enter_in_child(dir: Fd) -> sys::Result<()> {
     sys::fchdir(dir)?;
     match sys::stat(dir, c"".as_ptr().cast())?.names {
         0 => Err(Errno::NOENT),
         _ => Ok(()),
     }
+}
+
+/// Makes the folder at its path in the box the working directory. Where one was judged it must be that
+/// one: somebody outside may have put a link in its place.
+///
+/// The judged descriptor itself is not entered: it leads through a mount of the host, where nothing is
+/// hidden or read-only.
+pub(crate) fn enter_by_path_in_child(job: &Job) -> sys::Result<()> {
+    let request = &job.request;
+    sys::mounts::chdir(job.text(request.cwd))?;
+    if request.cwd_inode == 0 {
+        return Ok(());
+    }
+    let [major, minor] = request.cwd_device;
+    let entered = sys::stat(AT_FDCWD, c"".as_ptr().cast())?.identity;
+    if entered == ((major, minor), request.cwd_inode) { Ok(()) } else { Err(Errno::STALE) }
 }

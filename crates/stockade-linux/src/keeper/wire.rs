@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -96,6 +96,10 @@ pub(crate) struct Request {
     pub(crate) program: u64,
     /// For a waiting box, where the working directory's path in it starts.
     pub(crate) cwd: u64,
+    /// The inode of the folder that has to be there; zero if any will do.
+    pub(crate) cwd_inode: u64,
+    /// The device of that folder, major and minor.
+    pub(crate) cwd_device: [u32; 2],
     /// For a box, the namespaces of a first process that is made at once; zero if it is to wait for
     /// the plan.
     pub(crate) namespaces: u64,
@@ -130,6 +134,8 @@ impl Request {
             form: form::PLAIN,
             program: 0,
             cwd: 0,
+            cwd_inode: 0,
+            cwd_device: [0; 2],
             namespaces: 0,
             outer_uid: 0,
             outer_gid: 0,
@@ -229,7 +235,7 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: ten u32, seven u64 and an array of u64 triples: the assertion below shows no padding.
+// SAFETY: twelve u32, eight u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
@@ -240,6 +246,6 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 96 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 112 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use stockade_linux::{Mount, Rule, Status, Warmth, Yard, hasten, rights, start};
+use stockade_linux::{Mount, Program, Rule, Status, Warmth, Yard, hasten, rights, start};
 
 use crate::boxes::closed;
 use crate::early::{LIMITS, children_of};
@@ -18,7 +18,7 @@ fn one_that_is_dropped_as_soon_as_it_runs_is_gone_then() {
         // What it leaves behind is seen to later, but nothing of it runs.
         let _call = yard.under_way();
         let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
-        let running = ready.run(shell("sleep 60"), c"/bin/sh", c"/").unwrap();
+        let running = ready.run(Program::new(shell("sleep 60"), c"/bin/sh", c"/")).unwrap();
         let first = Path::new("/proc").join(running.pid().to_string());
         let program =
             fs::read_to_string(first.join("task").join(running.pid().to_string()).join("children"));
@@ -48,7 +48,8 @@ fn a_rule_whose_path_climbs_or_is_a_link_is_about_what_the_box_has_there() {
             jail.landlock.as_mut().unwrap().rules.push(rule);
             let ready = Yard::new(Warmth::Cold).ready(jail, LIMITS).unwrap();
             let line = "echo ok > /own/file && cat /own/file";
-            let (ended, out, err) = finish(&mut ready.run(shell(line), c"/bin/sh", c"/").unwrap());
+            let (ended, out, err) =
+                finish(&mut ready.run(Program::new(shell(line), c"/bin/sh", c"/")).unwrap());
             assert_eq!((ended.status, out.trim()), (Status::Code(0), "ok"), "{path:?}: {err}");
         }
     }

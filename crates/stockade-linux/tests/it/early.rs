@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Errno, Expectation, Identity, Jail, Mechanism, Network, Ready, Running, Spec,
-    StartError, Step, Warmth, Yard, landlock_abi,
+    CgroupLimits, Errno, Expectation, Identity, Jail, Mechanism, Network, Program, Ready, Running,
+    Spec, StartError, Step, Warmth, Yard, landlock_abi,
 };
 
 use crate::attest::{everything, everything_in, steps};
@@ -34,7 +34,8 @@ fn unexpected(jail: Jail) -> Ready {
 }
 
 pub(crate) fn run(ready: Ready, line: &str) -> String {
-    let (_, out, err) = finish(&mut ready.run(shell(line), c"/bin/sh", c"/").unwrap());
+    let (_, out, err) =
+        finish(&mut ready.run(Program::new(shell(line), c"/bin/sh", c"/")).unwrap());
     format!("{out}{err}")
 }
 
@@ -112,7 +113,7 @@ fn a_step_that_fails_ends_in_an_error_that_names_it_here_too() {
 pub(crate) fn each_step_that_fails_is_named(told: impl Fn(Jail) -> Yard) {
     each_failing_step_is_named(steps(), |foretold, jail, spec| {
         let (program, cwd) = (jail.program.clone(), jail.cwd.clone());
-        told(foretold).ready(jail, LIMITS)?.run(spec(), &program, &cwd)
+        told(foretold).ready(jail, LIMITS)?.run(Program::new(spec(), &program, &cwd))
     });
 }
 

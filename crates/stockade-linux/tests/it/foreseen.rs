@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    CgroupLimits, Errno, Expectation, Jail, Mount, Network, StartError, Step, Warmth, Yard,
+    CgroupLimits, Errno, Expectation, Jail, Mount, Network, Program, StartError, Step, Warmth, Yard,
 };
 
 use crate::attest::{everything, everything_in};
@@ -161,7 +161,7 @@ pub(crate) fn foresee_what_is_stopped() {
     stopped.iter().copied().for_each(stop);
     stopped.iter().flat_map(|first| children_of(*first)).for_each(stop);
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
-    match ready.run(shell("echo ran"), c"/bin/sh", c"/") {
+    match ready.run(Program::new(shell("echo ran"), c"/bin/sh", c"/")) {
         Ok(mut running) => say("out", finish(&mut running).1.trim()),
         Err(error) => say("out", format!("{error:?}")),
     }

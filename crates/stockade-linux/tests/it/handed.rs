@@ -5,15 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use stockade_linux::{
-    Cgroup, Errno, Expectation, Jail, Mechanism, Network, Origin, Program, Ready, StartError,
-    Status, Stdin, Step, Warmth, Yard,
+    Cgroup, Errno, Expectation, Folder, Jail, Mechanism, Network, Origin, Program, Ready,
+    StartError, Status, Stdin, Step, Warmth, Yard,
 };
 
 use crate::attest::steps_without_broker;
 use crate::boxes::project;
 use crate::broker::without;
 use crate::early::{LIMITS, each_failing_step_is_named};
-use crate::support::{Mark, finish, shell, text, within};
+use crate::support::{Mark, finish, shell, shell_in, text, within};
 
 /// A yard whose next box is being made.
 fn foreseeing(mut jail: Jail) -> Yard {
@@ -25,8 +25,9 @@ fn foreseeing(mut jail: Jail) -> Yard {
 
 /// A line of shell for a box with this folder.
 fn line_in(folder: &Path, line: &str) -> Program {
-    let cwd = text(folder.to_str().unwrap());
-    Program { spec: shell(line), path: c"/bin/sh".to_owned(), cwd }
+    let place = text(folder.to_str().unwrap());
+    let spec = shell_in(folder, line);
+    Program { spec, path: c"/bin/sh".to_owned(), folder: Folder::Judged(place) }
 }
 
 fn handed(yard: &Yard, folder: &Path, line: &str) -> Result<Ready, StartError> {
@@ -88,7 +89,7 @@ fn without_the_word_nothing_runs_and_nothing_stays() {
 fn a_box_that_has_a_program_takes_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let ready = handed(&Yard::new(Warmth::Cold), folder.path(), "touch first").unwrap();
-    let refused = ready.run(shell("touch second"), c"/bin/sh", c"/").map(drop);
+    let refused = ready.run(Program::new(shell("touch second"), c"/bin/sh", c"/")).map(drop);
     assert_eq!(refused, Err(StartError { step: Step::SendRequest, errno: Errno::BUSY }));
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
@@ -117,7 +118,10 @@ fn what_is_wrong_with_it_is_told() {
         ready.and_then(Ready::go).map(drop)
     };
     let wrong = |step| Err(StartError { step, errno: Errno::NOENT });
-    assert_eq!(with(&|it| it.cwd = c"/no/such".to_owned()), wrong(Step::EnterDirectory));
+    assert_eq!(
+        with(&|it| it.folder = Folder::Judged(c"/no/such".to_owned())),
+        wrong(Step::EnterDirectory)
+    );
     assert_eq!(with(&|it| it.path = c"/no/such".to_owned()), wrong(Step::FindProgram));
     assert!(!folder.path().join("ran").exists());
 }
@@ -136,7 +140,7 @@ fn a_box_that_waits_gets_its_program_when_it_was_looked_at() {
         let mut running = if ready.is_handed() {
             ready.go().unwrap()
         } else {
-            ready.run(shell("true"), c"/bin/sh", c"/").unwrap()
+            ready.run(Program::new(shell("true"), c"/bin/sh", c"/")).unwrap()
         };
         assert_eq!(finish(&mut running).0.status, Status::Code(0));
         within(Duration::from_millis(200), || yard.waiting() > 0);
@@ -181,10 +185,8 @@ fn each_step_that_fails_is_named() {
             jail.forbidden.clear();
         }
         let (path, cwd) = (jail.program.clone(), jail.cwd.clone());
-        let program = |_: Option<&Cgroup>| {
-            Some(Program { spec: spec(), path: path.clone(), cwd: cwd.clone() })
-        };
+        let program = |_: Option<&Cgroup>| Some(Program::new(spec(), &path, &cwd));
         let ready = foreseeing(foretold).ready_for(jail, LIMITS, &program)?;
-        if ready.is_handed() { ready.go() } else { ready.run(spec(), &path, &cwd) }
+        if ready.is_handed() { ready.go() } else { ready.run(Program::new(spec(), &path, &cwd)) }
     });
 }

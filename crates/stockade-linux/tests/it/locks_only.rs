@@ -10,7 +10,7 @@ use stockade_linux::{
 };
 use tempfile::TempDir;
 
-use crate::support::{Mark, bare, finish, shell, text};
+use crate::support::{Mark, bare, finish, shell, shell_in, text};
 
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -28,9 +28,9 @@ pub(crate) fn locked(folder: &TempDir) -> Jail {
     };
     let read = |path: &CStr| Rule { path: path.to_owned(), rights: rights::READ };
     let mut rules: Vec<_> = system.into_iter().filter(is_folder).map(read).collect();
-    rules.push(Rule { path: path.clone(), rights: rights::READ | rights::WRITE });
+    rules.push(Rule { path, rights: rights::READ | rights::WRITE });
     rules.push(Rule { path: c"/dev/null".to_owned(), rights: rights::READ | rights::WRITE });
-    Jail::locks_only(c"/bin/sh", &path, Landlock { rules })
+    Jail::locks_only(c"/bin/sh", Landlock { rules })
 }
 
 #[test]
@@ -46,7 +46,8 @@ fn files_outside_can_be_neither_read_nor_written() {
         "cat {canary}/canary; ls {canary}; echo x > {canary}/new; mv {canary}/canary ./stolen; \
          ln {canary}/canary ./link; ln -s {canary}/canary s; cat s; echo fine > mine; cat mine"
     );
-    let (_, out, err) = finish(&mut start_jailed(shell(&attack), locked(&inside)).unwrap());
+    let (_, out, err) =
+        finish(&mut start_jailed(shell_in(inside.path(), &attack), locked(&inside)).unwrap());
     assert_eq!(out, "fine\n", "{err}");
     assert!(outside.path().join("canary").exists() && !outside.path().join("new").exists());
     let control = bare("/bin/sh").args(["-c", &attack]).current_dir(&inside).output().unwrap();

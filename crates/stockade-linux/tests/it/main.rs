@@ -13,6 +13,7 @@ mod cgroup;
 mod copies;
 mod cost;
 mod early;
+mod entered;
 mod foreseen;
 mod handed;
 mod hasten;

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write, stderr};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -47,6 +48,11 @@ pub(crate) fn spec(program: &str, args: &[&str]) -> Spec {
 /// A specification for a line of shell.
 pub(crate) fn shell(line: &str) -> Spec {
     spec("/bin/sh", &["-c", line])
+}
+
+/// The same, to be started in a folder.
+pub(crate) fn shell_in(folder: &Path, line: &str) -> Spec {
+    Spec { cwd: opened(folder.to_str().unwrap()), ..shell(line) }
 }
 
 pub(crate) fn text(text: &str) -> CString {

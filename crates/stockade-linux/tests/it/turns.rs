@@ -2,7 +2,7 @@
 
 use std::io;
 
-use stockade_linux::{Origin, Running, Warmth, Yard, start};
+use stockade_linux::{Origin, Program, Running, Warmth, Yard, start};
 
 use crate::boxes::closed;
 use crate::early::{LIMITS, children_of};
@@ -55,7 +55,7 @@ fn boxed(origin: Origin) -> Running {
     let yard = Yard::new(warmth);
     let mut boxes = (0..10_000).map(|_| yard.ready(closed("/bin/sh"), LIMITS).unwrap());
     let ready = boxes.find(|ready| ready.origin() == origin).unwrap();
-    ready.run(shell("sleep 60"), c"/bin/sh", c"/").unwrap()
+    ready.run(Program::new(shell("sleep 60"), c"/bin/sh", c"/")).unwrap()
 }
 
 /// The program of a box, whose first process is known.

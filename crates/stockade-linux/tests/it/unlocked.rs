@@ -16,7 +16,7 @@ fn free(line: &str) -> Spec {
 }
 
 fn unlocked() -> Jail {
-    Jail::unlocked(&text("/bin/sh"), &text("/"))
+    Jail::unlocked(&text("/bin/sh"))
 }
 
 #[test]

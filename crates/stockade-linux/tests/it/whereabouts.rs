@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use stockade_linux::{Ready, Spec, Status, Stdin, Warmth, Yard, start};
+use stockade_linux::{Program, Ready, Spec, Status, Stdin, Warmth, Yard, start};
 
 use crate::boxes::closed;
 use crate::early::LIMITS;
@@ -41,7 +41,7 @@ fn a_box_that_is_waited_for_ends_on_another_processor() {
         let ready = Yard::new(warmth).ready(closed("/bin/sh"), LIMITS).unwrap();
         let first = Pid::from_raw(ready.pid());
         let cat = Spec { stdin: Stdin::Piped, ..shell("cat") };
-        let mut running = ready.run(cat, c"/bin/sh", c"/").unwrap();
+        let mut running = ready.run(Program::new(cat, c"/bin/sh", c"/")).unwrap();
         // It may have been brought to this one for a moment.
         let all = sched_getaffinity(None).unwrap().count();
         let used = || sched_getaffinity(first).unwrap().count();
@@ -80,7 +80,7 @@ fn differs(yard: &Yard, set: &CpuSet) -> Vec<String> {
 const STATUS: &str = "cat /proc/self/status";
 
 fn output(ready: Ready) -> String {
-    finish(&mut ready.run(shell(STATUS), c"/bin/sh", c"/").unwrap()).1
+    finish(&mut ready.run(Program::new(shell(STATUS), c"/bin/sh", c"/")).unwrap()).1
 }
 
 fn allowed(status: &str) -> String {

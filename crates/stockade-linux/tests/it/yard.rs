@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stockade_linux::{
     CgroupLimits, Controller, Ended, Expectation, Jail, KeeperLost, Mechanism, Mount, Network,
-    Origin, Ready, Spec, Status, Step, Warmth, Yard,
+    Origin, Program, Ready, Spec, Status, Step, Warmth, Yard,
 };
 
 use crate::boxes::{closed, project};
@@ -37,7 +37,7 @@ fn prepared(yard: &Yard, jail: impl Fn() -> Jail, origin: Origin) -> Ready {
 }
 
 fn run(ready: Ready, spec: Spec, cwd: &str) -> (Ended, String, String) {
-    finish(&mut ready.run(spec, c"/bin/sh", &text(cwd)).unwrap())
+    finish(&mut ready.run(Program::new(spec, c"/bin/sh", &text(cwd))).unwrap())
 }
 
 fn named(folder: &Path) -> &str {
@@ -268,7 +268,7 @@ fn boxes_of_one_template_share_no_memory_no_process_and_no_message() {
     let yard = warm(2);
     let write = "echo 1 > /tmp/x; echo 1 > /dev/shm/x; ipcmk -Q; sleep 1000";
     let mut first = prepared(&yard, || closed("/bin/sh"), Origin::Waiting)
-        .run(shell(write), c"/bin/sh", c"/")
+        .run(Program::new(shell(write), c"/bin/sh", c"/"))
         .unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let look = "ls -A /tmp /dev/shm; ls -d /proc/[0-9]*; tail -n +2 /proc/sysvipc/msg; echo done";
@@ -333,7 +333,7 @@ fn a_box_that_was_killed_while_it_waited_runs_nothing() {
     let yard = warm(1);
     let ready = prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
     assert!(bare("kill").args(["-9", &ready.pid().to_string()]).status().unwrap().success());
-    match ready.run(shell("exit 3"), c"/bin/sh", c"/") {
+    match ready.run(Program::new(shell("exit 3"), c"/bin/sh", c"/")) {
         Err(error) => {
             assert!(matches!(error.step, Step::SendRequest | Step::HearFirst), "{error:?}");
         }
@@ -398,12 +398,16 @@ fn nothing_is_left_of_a_copy_that_ends_or_is_killed_or_dropped() {
     let (ended, _, _) = run(next(), mark.on(shell(line)), "/");
     assert_eq!((ended.status, mark.found()), (Status::Code(6), vec![]));
     assert!(ended.leftovers >= 2, "{ended:?}");
-    let mut run = next().run(mark.on(shell("sleep 1000 & sleep 1000")), c"/bin/sh", c"/").unwrap();
+    let mut run = next()
+        .run(Program::new(mark.on(shell("sleep 1000 & sleep 1000")), c"/bin/sh", c"/"))
+        .unwrap();
     mark.await_found(2);
     run.kill().unwrap();
     assert_eq!(run.wait().unwrap().status, Status::Signal(9));
     assert_eq!(mark.found(), []);
-    let run = next().run(mark.on(shell("sleep 1000 & sleep 1000")), c"/bin/sh", c"/").unwrap();
+    let run = next()
+        .run(Program::new(mark.on(shell("sleep 1000 & sleep 1000")), c"/bin/sh", c"/"))
+        .unwrap();
     mark.await_found(2);
     drop(run);
     assert!(within(Duration::from_secs(2), || mark.found().is_empty()));
@@ -414,7 +418,8 @@ fn a_box_outlives_its_yard_and_waiting_ones_do_not() {
     let yard = warm(1);
     let mark = Mark::new();
     let ready = prepared(&yard, || closed("/bin/sh"), Origin::Waiting);
-    let mut run = ready.run(mark.on(shell("sleep 0.2; exit 8")), c"/bin/sh", c"/").unwrap();
+    let mut run =
+        ready.run(Program::new(mark.on(shell("sleep 0.2; exit 8")), c"/bin/sh", c"/")).unwrap();
     drop(yard);
     assert_eq!(run.wait().unwrap().status, Status::Code(8));
 }

@@ -1,7 +1,7 @@
 //! What each part of a box adds to a launch that makes one from nothing.
 
 use stockade_linux::{
-    CgroupLimits, Filter, Jail, Nesting, Network, Sockets, Status, Tracing, Warmth, Yard,
+    CgroupLimits, Filter, Jail, Nesting, Network, Program, Sockets, Status, Tracing, Warmth, Yard,
     signal_scope, start,
 };
 
@@ -68,6 +68,6 @@ fn kept() {
 /// A run in a box that is made from nothing and removed.
 fn boxed(jail: Jail, limits: CgroupLimits, cwd: &std::ffi::CStr) {
     let ready = Yard::new(Warmth::Cold).ready(jail, limits).unwrap();
-    let mut running = ready.run(spec(), &c_program(), cwd).unwrap();
+    let mut running = ready.run(Program::new(spec(), &c_program(), cwd)).unwrap();
     assert_eq!(running.wait().unwrap().status, Status::Code(0));
 }

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stockade_linux::{
-    Access, CgroupLimits, Jail, Landlock, Mount, Network, Origin, ProcView, Ready, Rlimits, Rule,
-    Running, Spec, Status, Stdin, Warmth, Yard, rights,
+    Access, CgroupLimits, Jail, Landlock, Mount, Network, Origin, ProcView, Program, Ready,
+    Rlimits, Rule, Running, Spec, Status, Stdin, Warmth, Yard, rights,
 };
 
 use crate::ground::{Ground, PROGRAM};
@@ -49,7 +49,7 @@ fn once(yard: &Yard, project: &Path) -> Vec<Duration> {
     let (ready, found) = waiting(yard, project);
     let (spec, cwd) = (spec(), c_path(project));
     let handed = Instant::now();
-    let mut running = ready.run(spec, &c_program(), &cwd).unwrap();
+    let mut running = ready.run(Program::new(spec, &c_program(), &cwd)).unwrap();
     let ended = running.wait().unwrap();
     let latency = handed.elapsed();
     assert_eq!(ended.status, Status::Code(0));
@@ -77,7 +77,7 @@ pub(crate) fn waiting(yard: &Yard, project: &Path) -> (Ready, Duration) {
 }
 
 fn end(ready: Ready, project: &Path) -> Running {
-    let mut running = ready.run(spec(), &c_program(), &c_path(project)).unwrap();
+    let mut running = ready.run(Program::new(spec(), &c_program(), &c_path(project))).unwrap();
     running.wait().unwrap();
     running
 }

@@ -100,7 +100,7 @@ impl Client {
             processes_max: None,
             signal_scope: None,
         };
-        let mut jail = Jail::unlocked(&program, c"/");
+        let mut jail = Jail::unlocked(&program);
         jail.cgroup = cgroup;
         start_jailed(spec, jail).map_err(not_started)
     }

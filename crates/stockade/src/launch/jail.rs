@@ -17,11 +17,11 @@ mod walk;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use stockade_linux::{
-    Access, Cgroup, CgroupLimits, Controller, Filter, Jail, Mechanism, Mount,
+    Access, Cgroup, CgroupLimits, Controller, Filter, Folder as InBox, Jail, Mechanism, Mount,
     Network as BoxNetwork, Program, Ready, Sockets, Tracing, Yard,
 };
 
@@ -58,7 +58,7 @@ struct Made {
     absent: Vec<Absent>,
     disk: Option<Disk>,
     program: CString,
-    cwd: CString,
+    folder: InBox,
 }
 
 /// When a box gets its program.
@@ -78,15 +78,13 @@ fn make(
     (yard, draft): (&Yard, Option<Draft>),
     handed: Handed,
 ) -> Result<Made, NotBoxed> {
-    let (program, cwd) = (
-        c_path(&cleared.opened()?.path)?,
-        c_path(cleared.folder.path().unwrap_or(Path::new(TEMPORARY)))?,
-    );
+    let program = c_path(&cleared.opened()?.path)?;
     let cover = cover::look(&confinement.files)?;
+    let folder = in_box(cleared, &cover)?;
     let absent = absent::watched(&cover.absent, &confinement.files.root)?;
     let jail = match draft.and_then(|draft| draft.of_same(confinement, steps, &cover)) {
         Some(jail) => jail,
-        None => described((&program, &cwd), confinement, steps, &cover)?,
+        None => described(&program, confinement, steps, &cover)?,
     };
     let disk = disk_of_box(jail.root.as_deref().unwrap_or_default(), &confinement.limits)?;
     let has_broker = !jail.forbidden.is_empty();
@@ -94,24 +92,34 @@ fn make(
         // What goes wrong is told when it is to run.
         let added = (handed == Handed::Early).then(|| added(cgroup, confinement).ok())??;
         let spec = spec(cleared, added).ok()?;
-        Some(Program { spec, path: program.clone(), cwd: cwd.clone() })
+        Some(Program { spec, path: program.clone(), folder: folder.clone() })
     };
     let ready = yard.ready_for(jail, tree_limits(&confinement.limits), &for_box);
     let ready = ready.map_err(|error| match error {
         error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
         error => NotBoxed::at(error),
     })?;
-    Ok(Made { ready, cover, absent, disk, program, cwd })
+    Ok(Made { ready, cover, absent, disk, program, folder })
 }
 
-/// The box, written down. A yard does not use the program and its folder.
+/// Where in the box the program starts: in the folder that was judged, unless the box hides it.
+fn in_box(cleared: &Cleared, cover: &Cover) -> Result<InBox, Failure> {
+    let Some(path) = cleared.folder.path() else {
+        return Ok(InBox::Any(c_path(TEMPORARY.as_ref())?));
+    };
+    let is_hidden = cover.hidden().any(|hidden| path.starts_with(hidden));
+    let place = c_path(path)?;
+    Ok(if is_hidden { InBox::Any(place) } else { InBox::Judged(place) })
+}
+
+/// The box, written down. A yard does not use the program and has no folder for it.
 fn described(
-    (program, cwd): (&CStr, &CStr),
+    program: &CStr,
     confinement: &Confinement,
     steps: &[Step],
     cover: &Cover,
 ) -> Result<Jail, Failure> {
-    let mut jail = Jail::new(program, cwd);
+    let mut jail = Jail::new(program, c"/");
     // A box that waits covers the files that were there when it was made.
     jail.stamp = cover.stamp();
     let mounts = mounts(&confinement.files, &cover.present)?;
@@ -130,13 +138,13 @@ fn described(
 fn run(prepared: Prepared, enforcement: Vec<Enforced>, made: Made) -> Result<Held, Failure> {
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let enforcement = kept_by(&made, enforcement, &confinement)?;
-    let Made { ready, cover, absent, disk, program, cwd } = made;
+    let Made { ready, cover, absent, disk, program, folder } = made;
     let started = Instant::now();
     let running = if ready.is_handed() {
         ready.go()
     } else {
         let spec = spec(&cleared, added(ready.cgroup(), &confinement)?)?;
-        ready.run(spec, &program, &cwd)
+        ready.run(Program { spec, path: program, folder })
     };
     let running = running.map_err(not_started)?;
     Ok(Held {

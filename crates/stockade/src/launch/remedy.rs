@@ -167,6 +167,13 @@ pub(super) fn for_step(error: StartError) -> &'static str {
             "the file system of the project has no idmapped mounts: run stockade as the owner of \
              the project, not as root"
         }
+        (Step::EnterDirectory | Step::FindProgram | Step::RecheckScript, _)
+            if error.errno == Errno::STALE =>
+        {
+            "another was put in its place after the call was judged, and nothing has run: find out \
+             who moves files there, and make the call again"
+        }
+        (Step::EnterDirectory, _) => "check that the folder is still there and can be entered",
         (Step::ListProcesses, _) => "mount /proc, with the processes of this user in it",
         (_, Some(_)) => {
             "stockade doctor tells what this machine can keep; --tier process runs without a box, \

@@ -87,6 +87,26 @@ fn a_project_that_is_not_listed_as_writable_is_read_only() {
     assert_eq!(text(&report, "stdout"), "one\ntwo\n", "{report}");
 }
 
+/// The folder of a call is compared with the one that was judged, and a hidden one is another.
+#[test]
+fn a_call_works_in_its_folder_and_in_a_hidden_one() {
+    let Some(project) = project() else { return };
+    for name in ["deep/er", "hidden"] {
+        fs::create_dir_all(project.path(name)).unwrap();
+        fs::write(project.path(name).join("file"), "").unwrap();
+    }
+    std::os::unix::fs::symlink("deep/er", project.path("link")).unwrap();
+    let listed = |cwd: &str| {
+        let policy = jailed(|policy| policy.files.hide = vec!["hidden".into()]);
+        let mut call = exec(&["ls"]);
+        call.cwd = Some(cwd.into());
+        let report = project.run_with(policy, call);
+        assert_eq!(report["ok"], true, "{cwd}: {report}");
+        text(&report, "stdout").to_owned()
+    };
+    assert_eq!(["deep/er", "link", "hidden"].map(listed), ["file\n", "file\n", ""]);
+}
+
 #[test]
 fn git_commits_while_its_hooks_and_configuration_cannot_be_changed() {
     let Some(project) = project() else { return };

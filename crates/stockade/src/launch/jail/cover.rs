@@ -94,6 +94,12 @@ fn unseen(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 impl Cover {
+    /// The paths that are there and are shown empty.
+    pub(super) fn hidden(&self) -> impl Iterator<Item = &Path> {
+        let hidden = self.present.iter().filter(|one| one.guarantee == Guarantee::Reads);
+        hidden.map(Covered::path)
+    }
+
     /// Which files are covered, and how: the same for the same ones only.
     pub(in crate::launch) fn stamp(&self) -> Vec<u8> {
         let mut stamp = Vec::new();

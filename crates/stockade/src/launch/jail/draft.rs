@@ -37,7 +37,7 @@ impl Draft {
         let Description { steps, .. } =
             plan::describe(Tier::Jail, confinement, machine::probe()).ok()?;
         let cover = cover::look(&confinement.files).ok()?;
-        let mut jail = described((c"/", c"/"), confinement, &steps, &cover).ok()?;
+        let mut jail = described(c"/", confinement, &steps, &cover).ok()?;
         yard.foresee(&mut jail, tree_limits(&confinement.limits));
         Some(Self {
             at,

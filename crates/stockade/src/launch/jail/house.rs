@@ -1,6 +1,6 @@
 //! A box with an interpreter of ours in it, which waits there for calls.
 
-use stockade_linux::{Running, Stdin, Yard};
+use stockade_linux::{Program, Running, Stdin, Yard};
 
 use super::forms::NotBoxed;
 use super::gaps::Gaps;
@@ -44,7 +44,8 @@ pub(in crate::launch) fn house(house: House<'_>, yard: &Yard) -> Result<Housed, 
     let mut spec = spec(&cleared, added(made.ready.cgroup(), own)?)?;
     spec.stdin = stdin;
     let (owner, stamp) = (made.ready.owner(), made.cover.stamp());
-    let running = made.ready.run(spec, &made.program, &made.cwd).map_err(not_started)?;
+    let program = Program { spec, path: made.program, folder: made.folder };
+    let running = made.ready.run(program).map_err(not_started)?;
     Ok(Housed { running, owner, enforcement, stamp })
 }
 

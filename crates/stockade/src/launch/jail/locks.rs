@@ -49,11 +49,8 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
         .map_err(|error| unscratched(&error))?;
     let disk = granted.disk(scratch.path(), &confinement.limits)?;
     let landlock = granted.landlock(scratch.path())?;
-    let (program, cwd) = (
-        c_path(&cleared.opened()?.path)?,
-        c_path(cleared.folder.path().unwrap_or(scratch.path()))?,
-    );
-    let mut jail = Jail::locks_only(&program, &cwd, landlock);
+    let program = c_path(&cleared.opened()?.path)?;
+    let mut jail = Jail::locks_only(&program, landlock);
     jail.filter = Some(filter(confinement.network));
     let mut rlimits = rlimits(&confinement)?;
     if cgroup.kept().contains(&Controller::Memory) {

@@ -1,0 +1,116 @@
+//! A program starts in the folder that was judged, or not at all.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use stockade_linux::{
+    Errno, Folder, Origin, Program, Running, StartError, Step, Warmth, Yard, landlock_abi,
+    start_jailed,
+};
+use tempfile::TempDir;
+
+use crate::boxes::project;
+use crate::early::LIMITS;
+use crate::locks_only::{folder, locked};
+use crate::support::{finish, shell_in, text};
+
+/// A project with a folder to work in and another beside it.
+struct Scene {
+    project: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let project = folder();
+        for name in ["judged", "other"] {
+            fs::create_dir(project.path().join(name)).unwrap();
+        }
+        Self { project }
+    }
+
+    fn judged(&self) -> PathBuf {
+        self.project.path().join("judged")
+    }
+
+    /// Puts a link to the other folder, or that folder itself, in place of the judged one.
+    fn swap(&self, by: Swap) {
+        fs::rename(self.judged(), self.project.path().join("moved")).unwrap();
+        let other = self.project.path().join("other");
+        match by {
+            Swap::Link => symlink("other", self.judged()).unwrap(),
+            Swap::Folder => fs::rename(other, self.judged()).unwrap(),
+        }
+    }
+
+    /// What a shell says of the folder that it starts in, judged before and swapped now.
+    fn program(&self, by: Swap, in_box: fn(std::ffi::CString) -> Folder) -> Program {
+        let spec = shell_in(&self.judged(), "pwd -P");
+        self.swap(by);
+        let place = in_box(text(self.judged().to_str().unwrap()));
+        Program { spec, path: c"/bin/sh".to_owned(), folder: place }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Swap {
+    Link,
+    Folder,
+}
+
+/// Where the program started, in a box that came to be in each way.
+fn started(by: Swap, in_box: fn(std::ffi::CString) -> Folder) -> Vec<Result<String, StartError>> {
+    let said = |running: Result<Running, StartError>, scene: &Scene| {
+        let out = finish(&mut running?).1;
+        let inside = Path::new(out.trim()).strip_prefix(scene.project.path()).map(Path::to_owned);
+        Ok(inside.unwrap().to_str().unwrap().to_owned())
+    };
+    let handed = || {
+        let scene = Scene::new();
+        let jail = project(scene.project.path());
+        let yard = Yard::new(Warmth::Cold);
+        let ready = yard.ready_for(jail, LIMITS, &|_| Some(scene.program(by, in_box)))?;
+        assert!(ready.is_handed());
+        said(ready.go(), &scene)
+    };
+    let from = |warmth, wanted| {
+        let scene = Scene::new();
+        let yard = Yard::new(warmth);
+        let ready = std::iter::repeat_with(|| yard.ready(project(scene.project.path()), LIMITS));
+        let ready = ready.map(Result::unwrap).find(|ready| ready.origin() == wanted).unwrap();
+        said(ready.run(scene.program(by, in_box)), &scene)
+    };
+    vec![
+        handed(),
+        from(Warmth::Cold, Origin::Made),
+        from(Warmth::Warm { spares: 0 }, Origin::Copied),
+        from(Warmth::Warm { spares: 1 }, Origin::Waiting),
+    ]
+}
+
+#[test]
+fn another_folder_in_its_place_is_not_entered() {
+    let stale = StartError { step: Step::EnterDirectory, errno: Errno::STALE };
+    for by in [Swap::Link, Swap::Folder] {
+        assert_eq!(started(by, Folder::Judged), vec![Err(stale); 4], "{by:?}");
+    }
+    // Whoever asks for no more than a path gets what is there.
+    assert_eq!(started(Swap::Link, Folder::Any), vec![Ok("other".to_owned()); 4]);
+    assert_eq!(started(Swap::Folder, Folder::Any), vec![Ok("judged".to_owned()); 4]);
+}
+
+/// Without namespaces it is entered by its handle, wherever it has gone.
+#[test]
+fn without_a_box_it_is_the_judged_one() {
+    if landlock_abi().is_none() {
+        return;
+    }
+    for by in [Swap::Link, Swap::Folder] {
+        let scene = Scene::new();
+        let jail = locked(&scene.project);
+        let Program { spec, .. } = scene.program(by, Folder::Judged);
+        let (_, out, err) = finish(&mut start_jailed(spec, jail).unwrap());
+        let moved = scene.project.path().join("moved");
+        assert_eq!(out, format!("{}\n", moved.display()), "{by:?} {err}");
+    }
+}
