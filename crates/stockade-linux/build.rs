@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     rustc.args(["--crate-name", "keeper", "--crate-type", "bin", "--edition", "2024"]);
     rustc.arg("--target").arg(variable("TARGET")?);
     rustc.args(["-C", "panic=abort", "-C", "opt-level=s", "-C", "lto"]);
-    rustc.args(["-C", "debuginfo=0", "-C", "strip=symbols"]);
+    rustc.args(["-C", "debuginfo=0", "-C", "strip=symbols", "-C", "force-unwind-tables=no"]);
     // No libc, no start files: the same program for gnu and musl targets.
     // Without outline-atomics, for which a library asks the loader what the processor can do.
     let is_arm = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "aarch64");
@@ -49,6 +49,8 @@ fn link(rustc: &mut Command) -> Result<(), Box<dyn Error>> {
     let linker = env::var_os("RUSTC_LINKER");
     let (host, target) = (env::var("HOST")?, env::var("CARGO_CFG_TARGET_ARCH")?);
     let mut arguments = vec!["-nostdlib", "-static"];
+    // One part to be read and executed, one to be written: each is mapped for every box, and read in.
+    let parts = ["-z", "noseparate-code", "-z", "norelro", "--build-id=none", "--no-eh-frame-hdr"];
     if let Some(linker) = &linker {
         let mut option = OsString::from("linker=");
         option.push(linker);
@@ -56,8 +58,10 @@ fn link(rustc: &mut Command) -> Result<(), Box<dyn Error>> {
     }
     if linker.is_none() && !host.starts_with(&target) {
         rustc.args(["-C", "linker=rust-lld", "-C", "linker-flavor=ld.lld"]);
+        arguments.extend(parts);
     } else {
         arguments.push("-nostartfiles");
+        arguments.extend(parts.iter().flat_map(|part| ["-Xlinker", part]));
     }
     for argument in arguments {
         rustc.arg("-C").arg(format!("link-arg={argument}"));
