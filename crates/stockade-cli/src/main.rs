@@ -39,7 +39,7 @@ use render::Unsaid;
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static MEMORY: stockade_linux::Memory = stockade_linux::Memory::new();
 
 fn main() -> ExitCode {
     if hook::is_meant() {

@@ -106,7 +106,7 @@ mod blob;
 mod booting;
 mod cgroup;
 mod control;
-#[cfg(all(feature = "copies", target_arch = "x86_64", target_env = "musl"))]
+#[cfg(all(feature = "static", target_arch = "x86_64", target_env = "musl"))]
 mod copies;
 mod dumpable;
 mod handing;
@@ -118,6 +118,8 @@ mod idmap;
 mod jail;
 mod keeper;
 mod landlock;
+#[cfg(all(feature = "static", target_env = "musl"))]
+mod memory;
 mod mounts;
 mod probe;
 mod proc;
@@ -146,6 +148,8 @@ pub use jail::{Attest, Form, Jail, Nesting, Network};
 pub use keeper::mechanism::Mechanism;
 pub use keeper::step::Step;
 pub use landlock::{Landlock, Rule, abi as landlock_abi, rights, signal_scope};
+#[cfg(all(feature = "static", target_env = "musl"))]
+pub use memory::Memory;
 pub use mounts::{Access, Mount, ProcView};
 pub use probe::{Capabilities, capabilities, tasks_on_machine};
 pub use ready::{Origin, Ready};

@@ -22,6 +22,7 @@ mod limits;
 mod locks;
 mod locks_only;
 mod memfd;
+mod memory;
 mod probe;
 mod refusal;
 mod roles;
@@ -39,3 +40,7 @@ mod turns;
 mod unlocked;
 mod whereabouts;
 mod yard;
+
+#[cfg(all(feature = "static", target_env = "musl"))]
+#[global_allocator]
+static MEMORY: stockade_linux::Memory = stockade_linux::Memory::new();
