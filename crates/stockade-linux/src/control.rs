@@ -77,6 +77,12 @@ impl Line {
         }
     }
 
+    /// Whether somebody has said something, or has gone.
+    pub(crate) fn has_news(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)) != Ok(0)
+    }
+
     /// Takes the next report.
     pub(crate) fn hear(&self, patience: Patience) -> Result<Heard<Report>> {
         self.hear_as(Report::default(), patience)

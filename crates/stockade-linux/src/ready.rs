@@ -195,6 +195,10 @@ fn see(
 ) -> Result<Seen, StartError> {
     // It is being made meanwhile.
     let host = attest::look_at_host(&expected);
+    if !line.has_news() {
+        // Later this thread would keep the program from its processor.
+        remains.cgroup().into_iter().for_each(Cgroup::sweep);
+    }
     let (pid, pidfd, house) = hear_first(line, remains)?;
     remains.has_first(pidfd.try_clone().at(Step::HearKeeper)?);
     let expected = expected.with_cgroup(remains.cgroup());

@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+
 use super::kill::kill_all;
 use crate::proc;
 
@@ -38,10 +40,13 @@ fn remove_all(parent: &Path) {
     if fs::metadata(parent).is_ok_and(|parent| parent.nlink() == LINKS_WITH_OURS) {
         return;
     }
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let (name, path) = (entry.file_name(), entry.path());
-        let Some((kind, owner)) = name.to_str().and_then(read) else { continue };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat(CWD, parent, flags, Mode::empty()).and_then(Dir::new);
+    for entry in opened.into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        let Some((kind, owner)) = read(name) else { continue };
         if owner.is_gone() {
+            let path = parent.join(name);
             // A box that outlived its supervisor and its keeper is ended. A process of the host is
             // not ours to end: its folder is removed if it is empty.
             if kind == OF_BOXES && fs::remove_dir(&path).is_err() && kill_all(&path).is_err() {
