@@ -9,6 +9,7 @@
 use super::boxed::{NONE, new};
 use super::cell::Cell;
 use super::proclist::Path;
+use super::sources::Holders;
 use super::step::Step;
 use super::sys::{self, Fd, Forked, Pid, pr, sig, spaces};
 use super::watch::{At, Failed};
@@ -74,20 +75,22 @@ impl Early {
     }
 
     /// Hands the plan over, with which the first process goes on.
-    pub(crate) fn hand_over(self, cell: &mut Cell) -> Result<Pid, Failed> {
+    pub(crate) fn hand_over(self, cell: &mut Cell) -> Result<(Pid, Holders), Failed> {
         if !self.is_in_cgroup {
             cell.plan.unified = NONE;
         }
         let lost = |errno| Failed { step: Step::CloneBox, errno };
-        let handed = sources::take_as_root(cell)
-            .and_then(|()| sys::kill(self.first, NO_SIGNAL).at(Step::CloneBox))
-            .and_then(|()| ids::change_user(cell))
+        let handed = sources::take_as_root(cell).and_then(|holders| {
+            sys::kill(self.first, NO_SIGNAL).at(Step::CloneBox)?;
+            ids::change_user(cell)?;
             // Nothing may fail behind this: it goes on at once.
-            .and_then(|()| cell.send(self.line).map_err(lost));
+            cell.send(self.line).map_err(lost)?;
+            Ok(holders)
+        });
         match handed {
-            Ok(()) => {
+            Ok(holders) => {
                 sys::close(self.line);
-                Ok(self.first)
+                Ok((self.first, holders))
             }
             Err(failed) => {
                 self.end();

@@ -15,7 +15,7 @@ use super::processors;
 use super::proclist::NumberedEntries;
 use super::sharing;
 use super::step::Step;
-use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Pid, Poll, pr, sig};
+use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Left, Pid, Poll, pr, sig};
 use super::template;
 use super::tree::Count;
 use super::watch::{At, CONTROL, Failed, Order, hear_host, tell};
@@ -94,6 +94,8 @@ pub(crate) fn announce(line: Fd, kind: u32) -> sys::Result<()> {
 
 struct First {
     program: Pid,
+    /// What the program's process has left in this memory, if it shared that.
+    left: Option<Left>,
     proc: Fd,
     desk: Fd,
     counter: Counter,
@@ -104,12 +106,12 @@ fn start_program(cell: &mut Cell, line: Fd) -> Result<First, Failed> {
     let counter = Counter::new(cell.plan.processes_max)?;
     let proc = list_processes(cell).at(Step::ListProcesses)?;
     let desk = broker::open_desk_in_child(cell)?;
-    let program = match desk {
-        0.. => broker::fork_program(cell, line)?,
-        _ => sharing::start(cell, line)?,
+    let (program, left) = match desk {
+        0.. => (broker::fork_program(cell, line)?, None),
+        _ => sharing::start(cell, line).map(|left| (left.pid, Some(left)))?,
     };
     let is_alone = !cell.leaves_out(Mechanism::PidNamespace);
-    Ok(First { program, proc, desk, counter, is_alone })
+    Ok(First { program, left, proc, desk, counter, is_alone })
 }
 
 /// The list of processes of the box; its own, if the box shows none and they are to be counted.
@@ -136,6 +138,7 @@ struct Life {
     proc: Fd,
     broker: Option<&'static mut Broker>,
     program: Pid,
+    left: Option<Left>,
     counter: Counter,
     status: Option<i32>,
     program_cpu_ns: u64,
@@ -149,7 +152,7 @@ struct Life {
 impl Life {
     /// Holds nothing but the line, which becomes the lowest descriptor, and what a broker needs.
     fn of(line: Fd, cell: &Cell, first: First) -> Self {
-        let First { program, proc, desk, mut counter, is_alone } = first;
+        let First { program, left, proc, desk, mut counter, is_alone } = first;
         // From here on nothing can be told; what fails ends this process, and so the box.
         let kept = sys::move_to(line, CONTROL)
             .and_then(|()| if proc < 0 { Ok(()) } else { sys::move_to(proc, PROC) })
@@ -172,6 +175,7 @@ impl Life {
             proc,
             broker,
             program,
+            left,
             counter,
             status: None,
             program_cpu_ns: 0,
@@ -192,6 +196,9 @@ impl Life {
                 sys::exit(126);
             }
             let [line, children, _] = fds.map(|fd| fd.revents != 0);
+            if !fds.iter().any(|fd| fd.revents != 0) {
+                self.left.take().into_iter().for_each(sharing::clear_away);
+            }
             if let (Some(broker), [_, _, desk]) = (&mut self.broker, fds) {
                 broker.serve(desk.revents);
             }
@@ -224,9 +231,12 @@ impl Life {
 
     /// How long nothing has to be done.
     fn time_left_ns(&self) -> Option<u64> {
+        /// So long it goes without tidying up, which a program that is quick would have to wait for.
+        const UNTIDY_NS: u64 = 5_000_000;
         let counter = self.counter.time_left_ns();
         let broker = self.broker.as_ref().and_then(|broker| broker.time_left_ns());
-        counter.into_iter().chain(broker).min()
+        let tidy = self.left.as_ref().map(|_| UNTIDY_NS);
+        counter.into_iter().chain(broker).chain(tidy).min()
     }
 
     /// Reaps what has ended, and says whether the program is among it.

@@ -1,8 +1,8 @@
 //! The program's process while it is still ours: it shares the memory of the box's first process,
 //! which waits for it, and so costs no copy of it.
 //!
-//! What it leaves in that memory is cleared away before the first process goes on: the arguments and
-//! the environment of the program are no business of anybody else.
+//! What it leaves in that memory is cleared away when there is time: its stack, and the arguments and
+//! the environment of the program.
 
 use core::ffi::c_void;
 
@@ -11,14 +11,14 @@ use super::cell::Cell;
 use super::gate;
 use super::job;
 use super::step::Step;
-use super::sys::{self, Fd, Pid, Sharer, pr};
+use super::sys::{self, Fd, Left, Sharer, pr};
 use super::watch::{At, Failed, tell};
 use super::wire::{Report, kind};
 use super::{apply, first, processors};
 
 /// Starts the program's process, and waits until it has executed the program or failed. While it puts
 /// its locks on, the host's folders go, and the host is told: until then it lets no program in.
-pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
+pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Left, Failed> {
     // The host may not look at the namespaces of a process that is not dumpable, which is a property
     // of the memory. Nothing else runs in the box, and the program's process takes it back in time.
     sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
@@ -48,8 +48,13 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
     let program = started.await_leaving();
     processors::use_all();
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
-    job::forget_strings();
     Ok(program)
+}
+
+/// Clears away what it left.
+pub(crate) fn clear_away(left: Left) {
+    left.give_back();
+    job::forget_strings();
 }
 
 /// Says that there is a box, and leaves the host, if it has not: the host looks at all but the mounts

@@ -18,13 +18,36 @@ use super::boxed::{NONE, Op, new, op};
 use super::cell::Cell;
 use super::step::Step;
 use super::sys::mounts::{self, Depth};
-use super::sys::{self, AT_FDCWD, Errno, Fd, Pid, Sharer, sig};
+use super::sys::{self, AT_FDCWD, Errno, Fd, Pid, Sharer};
 use super::watch::{At, Failed};
 
+/// Processes whose only use is that a user namespace has to have one before it has maps.
+#[derive(Debug, Default)]
+#[must_use = "they wait to be let go"]
+pub(crate) struct Holders {
+    /// What they wait at, and what they wait for to be closed.
+    pipe: Option<[Fd; 2]>,
+}
+
+impl Holders {
+    /// Lets them end, whoever this process is by now. To be woken they want its processor.
+    pub(crate) fn let_go(self) {
+        self.pipe.iter().flatten().copied().for_each(sys::close);
+    }
+
+    fn pipe(&mut self) -> sys::Result<[Fd; 2]> {
+        if self.pipe.is_none() {
+            self.pipe = Some(sys::pipe()?);
+        }
+        self.pipe.ok_or(Errno::BADMSG)
+    }
+}
+
 /// As root, copies every source's mount, with other owners where the plan says so.
-pub(crate) fn take_as_root(cell: &mut Cell) -> Result<(), Failed> {
+pub(crate) fn take_as_root(cell: &mut Cell) -> Result<Holders, Failed> {
+    let mut holders = Holders::default();
     if cell.plan.outer_uid == NONE {
-        return Ok(());
+        return Ok(holders);
     }
     let mut owners: Option<(u64, Fd)> = None;
     for one in cell.ops().at(Step::ReadRequest)?.iter().filter(|one| one.kind == op::BIND) {
@@ -33,7 +56,7 @@ pub(crate) fn take_as_root(cell: &mut Cell) -> Result<(), Failed> {
         if one.uid_map != 0 {
             let namespace = match owners {
                 Some((map, namespace)) if map == one.uid_map => namespace,
-                _ => owners_namespace(cell, one).at(Step::MapOwners)?,
+                _ => owners_namespace(cell, one, &mut holders).at(Step::MapOwners)?,
             };
             owners = Some((one.uid_map, namespace));
             mounts::map_owners(mount, namespace).at(Step::MapOwners)?;
@@ -41,7 +64,7 @@ pub(crate) fn take_as_root(cell: &mut Cell) -> Result<(), Failed> {
         sys::close(source);
         cell.replace(one.source, mount);
     }
-    Ok(())
+    Ok(holders)
 }
 
 /// Without privileges, copies every source's mount in this copy of the host's mount namespace.
@@ -71,22 +94,17 @@ pub(crate) fn depth(one: &Op) -> Depth {
     if one.flags & op::DEEP != 0 { Depth::All } else { Depth::One }
 }
 
-/// A user namespace whose only use is its maps: a process is made in it and killed.
-fn owners_namespace(cell: &Cell, one: &Op) -> sys::Result<Fd> {
-    let ends = sys::pipe()?;
-    let [wait, hold] = ends;
+/// A user namespace whose only use is its maps.
+fn owners_namespace(cell: &Cell, one: &Op, holders: &mut Holders) -> sys::Result<Fd> {
+    let ends = holders.pipe()?;
     // SAFETY: the entry never returns, follows no pointer, and writes nothing but its own stack, which
     // stays.
     let holder = unsafe { Sharer::start(new::USER, hold_open, as_argument(ends)) }?;
-    sys::close(wait);
-    let namespace = map_and_open(cell, one, holder.pid);
-    sys::close(hold);
     // It is reaped with the first process, or before.
-    let _gone = sys::kill(holder.pid, sig::KILL);
-    namespace
+    map_and_open(cell, one, holder.pid)
 }
 
-/// Ends when the keeper closes its end or dies.
+/// Ends when the keeper lets go of it or dies.
 extern "C" fn hold_open(ends: *const c_void) -> ! {
     let [wait, hold] = from_argument(ends);
     sys::close(hold);

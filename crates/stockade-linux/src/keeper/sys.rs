@@ -40,7 +40,7 @@ pub(crate) use self::scheduling::{
     Scheduling, is_scheduled_normally, nice, processor, processors, schedule_first, set_nice,
     use_processors,
 };
-pub(crate) use self::sharing::{Sharer, sleep_while, wake};
+pub(crate) use self::sharing::{Left, Sharer, sleep_while, wake};
 pub(crate) use self::signals::{
     await_child_signal, block_signals, child_signals, default_signals, heed_children,
     ignore_children, sig, unblock_signals,

@@ -4,6 +4,7 @@
 
 use super::cell::Cell;
 use super::early::Early;
+use super::sources::Holders;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
 use super::watch::{At, CONTROL, Failed, tell};
@@ -22,9 +23,10 @@ pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Faile
     let children = sys::child_signals().at(Step::BecomeKeeper);
     let first = children.and_then(|children| Ok((children, first_for(&mut cell, early)?)));
     match first {
-        Ok((children, first)) => {
+        Ok((children, (first, holders))) => {
             // It may wait for this processor.
             sys::step_aside();
+            holders.let_go();
             cell.forget();
             processors::use_all();
             hold(first, supervisor, children)
@@ -35,7 +37,7 @@ pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Faile
 }
 
 /// The first process of a box: the one that is there, if it suits.
-fn first_for(cell: &mut Cell, early: Option<Early>) -> Result<Pid, Failed> {
+fn first_for(cell: &mut Cell, early: Option<Early>) -> Result<(Pid, Holders), Failed> {
     match early {
         Some(early) if early.suits(cell) => early.hand_over(cell),
         Some(early) => {
@@ -47,12 +49,13 @@ fn first_for(cell: &mut Cell, early: Option<Early>) -> Result<Pid, Failed> {
 }
 
 /// Clones the first process of a box.
-fn clone_first(cell: &mut Cell) -> Result<Pid, Failed> {
-    sources::take_as_root(cell)?;
+fn clone_first(cell: &mut Cell) -> Result<(Pid, Holders), Failed> {
+    // The first process shall not hold them.
+    sources::take_as_root(cell)?.let_go();
     ids::change_user(cell)?;
     match first::clone(cell).at(Step::CloneBox)? {
         Forked::Child => first::be_first_in_child(cell),
-        Forked::Parent(first) => Ok(first),
+        Forked::Parent(first) => Ok((first, Holders::default())),
     }
 }
 

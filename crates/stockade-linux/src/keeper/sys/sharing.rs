@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::super::cloning::{Cloning, clone_and_call};
 use super::{Pid, Result, call, checked, map, nr, sig, unmap};
 
-/// A process that shares this one's memory, on a stack of its own. Its stack stays until it is waited
-/// for.
+/// A process that shares this one's memory, on a stack of its own. Its stack stays until it is given
+/// back.
 pub(crate) struct Sharer {
     /// Its id.
     pub(crate) pid: Pid,
@@ -57,11 +57,24 @@ impl Sharer {
     }
 
     /// Waits until it has executed a program or ended, and so uses this memory no more.
-    pub(crate) fn await_leaving(self) -> Pid {
+    pub(crate) fn await_leaving(self) -> Left {
         // The kernel clears the word, and wakes who sleeps.
         sleep_while(word(self.stack), 1);
+        Left { pid: self.pid, stack: self.stack }
+    }
+}
+
+/// One that shared this process's memory and does so no more.
+pub(crate) struct Left {
+    /// Its id.
+    pub(crate) pid: Pid,
+    stack: *mut u64,
+}
+
+impl Left {
+    /// Gives its stack back.
+    pub(crate) fn give_back(self) {
         give_back(self.stack);
-        self.pid
     }
 }
 
