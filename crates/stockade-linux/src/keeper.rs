@@ -79,7 +79,7 @@ use crate::spawning::{self, Image, Spawning};
 use crate::start::{At, StartError};
 use crate::whereabouts::Where;
 
-static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
+pub(crate) static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
 
 /// A keeper's process. Dropping it waits for its end, and makes sure of it.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Coming {
     pub(crate) fn begin(control: OwnedFd, place: Where) -> Result<Self, StartError> {
         let image = match (IMAGE.get(), place) {
             (Some(image), _) => Ok(Image::There(image.as_raw_fd())),
-            // This process has other things to do than to write it.
+            // It is written while the process begins.
             (None, Where::Elsewhere) => Ok(Image::Bytes(PROGRAM)),
             (None, Where::Anywhere) => match image() {
                 Err(error) if is_refused(&error) => file_image(),

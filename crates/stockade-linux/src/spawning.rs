@@ -12,7 +12,10 @@
     reason = "registers are words: what goes into a system call is converted here"
 )]
 
+mod image;
+
 use std::ffi::{CStr, c_int, c_void};
+use std::hint::spin_loop;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -28,6 +31,9 @@ use crate::keeper::cloning::{Cloning, clone_and_call};
 use crate::keeper::raw::system_call;
 use crate::whereabouts::{Where, other_processors};
 
+pub(crate) use self::image::{Image, sealed};
+use self::image::{blank_file, fill, memory_file};
+
 /// The process. Dropping it waits until it has left this memory.
 #[derive(Debug)]
 pub(crate) struct Spawning {
@@ -35,15 +41,6 @@ pub(crate) struct Spawning {
     pidfd: OwnedFd,
     room: Room,
     left: Option<usize>,
-}
-
-/// What it executes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Image {
-    /// The file behind a descriptor, which is open when it begins.
-    There(RawFd),
-    /// A memory file of its own with this in it.
-    Bytes(&'static [u8]),
 }
 
 impl Spawning {
@@ -56,7 +53,12 @@ impl Spawning {
             Where::Elsewhere => other_processors(),
         }
         .unzip();
-        let room = Room::new(image, control.as_raw_fd())?;
+        let blank = match image {
+            Image::There(_) => None,
+            // What goes wrong with it will go wrong with its own, which is told.
+            Image::Bytes(_) => blank_file().ok(),
+        };
+        let room = Room::new(image, blank.as_ref(), control.as_raw_fd())?;
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
         let mut how = Cloning {
@@ -72,6 +74,7 @@ impl Spawning {
             // An emulator may know no other such process than one that is waited for.
             Err(libc::EINVAL) => {
                 how.flags |= word(libc::CLONE_VFORK);
+                room.errand().filling.store(filling::FAILED, Ordering::Relaxed);
                 clone(&how, &room)
             }
             other => other,
@@ -87,6 +90,10 @@ impl Spawning {
         let _elsewhere = others.map(|others| sched_setaffinity(Some(pid), &others));
         // SAFETY: the kernel has just made it for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+        if let (Image::Bytes(bytes), Some(blank)) = (image, &blank) {
+            // It takes a moment to begin.
+            room.fill(blank, bytes);
+        }
         Ok(Self { pid, pidfd, room, left })
     }
 
@@ -153,14 +160,28 @@ struct Errand {
     /// The process, once it is known.
     process: AtomicI32,
     image: Image,
+    /// The memory file that the host fills with it, if there is one.
+    blank: RawFd,
+    /// How far it is filled, one of [`filling`].
+    filling: AtomicU32,
     control: RawFd,
+}
+
+/// How far a memory file is filled.
+mod filling {
+    /// Not all of it.
+    pub(super) const BEGUN: u32 = 0;
+    /// All of it, and nobody can change it.
+    pub(super) const DONE: u32 = 1;
+    /// It will not be.
+    pub(super) const FAILED: u32 = 2;
 }
 
 impl Room {
     const BYTES: usize = 64 << 10;
     const STACK_BYTES: usize = Self::BYTES - size_of::<Errand>();
 
-    fn new(image: Image, control: RawFd) -> io::Result<Self> {
+    fn new(image: Image, blank: Option<&OwnedFd>, control: RawFd) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping where the kernel likes has no effect on others.
         let start =
@@ -171,6 +192,8 @@ impl Room {
             errno: AtomicI32::new(0),
             process: AtomicI32::new(0),
             image,
+            blank: blank.map_or(-1, AsRawFd::as_raw_fd),
+            filling: AtomicU32::new(if blank.is_some() { filling::BEGUN } else { filling::FAILED }),
             control,
         };
         // SAFETY: it lies at the end of the mapping, aligned as it must be, and is known to nobody yet.
@@ -187,6 +210,15 @@ impl Room {
         // SAFETY: it was written by `new`, and stays as long as the mapping; from then on only its
         // atomic parts change.
         unsafe { &*self.errand_at() }
+    }
+
+    /// Fills the memory file, which the process waits for.
+    fn fill(&self, blank: &OwnedFd, bytes: &[u8]) {
+        let filled = match fill(word(blank.as_raw_fd()), bytes) {
+            Ok(()) => filling::DONE,
+            Err(_) => filling::FAILED,
+        };
+        self.errand().filling.store(filled, Ordering::Release);
     }
 
     /// Says whose it is.
@@ -288,37 +320,26 @@ fn execute_in_child(errand: &Errand) -> Result<(), i32> {
     let tables = [argv.as_ptr().expose_provenance(), envp.as_ptr().expose_provenance()];
     let image = match errand.image {
         Image::There(image) => word(image),
-        Image::Bytes(bytes) => memory_file(bytes)?,
+        Image::Bytes(bytes) => match filled_in_child(errand) {
+            Some(file) => file,
+            None => memory_file(bytes)?,
+        },
     };
     in_child(libc::SYS_execveat, [image, path, tables[0], tables[1], flags, 0]).map(drop)
 }
 
-/// A sealed memory file with this in it, for those that begin later.
-pub(crate) fn sealed(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let file = memory_file(bytes).map_err(io::Error::from_raw_os_error)?;
-    // SAFETY: it was made just now, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(file as RawFd) })
-}
-
-/// Makes a sealed memory file, without libc.
-fn memory_file(mut bytes: &[u8]) -> Result<usize, i32> {
-    let name = KEEPER.as_ptr().expose_provenance();
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    let make =
-        |flags: libc::c_uint| in_child(libc::SYS_memfd_create, [name, flags as usize, 0, 0, 0, 0]);
-    let file = match make(flags | libc::MFD_EXEC) {
-        // The flag is known since Linux 6.3.
-        Err(libc::EINVAL) => make(flags)?,
-        other => other?,
-    };
-    while !bytes.is_empty() {
-        let at = bytes.as_ptr().expose_provenance();
-        let written = in_child(libc::SYS_write, [file, at, bytes.len(), 0, 0, 0])?;
-        bytes = bytes.get(written..).unwrap_or_default();
+/// The memory file that the host has filled. None if it does not: it may have been stopped, or is gone.
+fn filled_in_child(errand: &Errand) -> Option<usize> {
+    /// Some times as often as it takes. To yield would be to wait for whoever else wants this processor.
+    const LOOKS: u32 = 2000;
+    for _ in 0..LOOKS {
+        match errand.filling.load(Ordering::Acquire) {
+            filling::DONE => return Some(word(errand.blank)),
+            filling::FAILED => return None,
+            _ => spin_loop(),
+        }
     }
-    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
-    in_child(libc::SYS_fcntl, [file, word(libc::F_ADD_SEALS), word(seals), 0, 0, 0])?;
-    Ok(file)
+    None
 }
 
 const KEEPER: &CStr = c"stockade-keeper";
@@ -343,3 +364,6 @@ fn checked(result: isize) -> Result<usize, i32> {
         Ok(result as usize)
     }
 }
+
+#[cfg(test)]
+mod tests;
