@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use crate::control::Line;
 use crate::keeper::step::Step;
-use crate::keeper::wire::slot;
+use crate::keeper::wire::{cwd, slot};
 use crate::request;
 use crate::start::{At, OurStreams, Spec, StartError, open_streams};
 
@@ -31,6 +31,9 @@ pub enum Folder {
     Any(CString),
     /// [`Spec::cwd`], as the box shows it at this path. Another folder there is an error.
     Judged(CString),
+    /// The empty one that the box shows at this path, which it hides ([`Mount::Hide`](crate::Mount::Hide)).
+    /// A folder of the host there is an error. [`Spec::cwd`] is not used.
+    Hidden(CString),
 }
 
 impl Program {
@@ -42,7 +45,7 @@ impl Program {
 
 impl Folder {
     fn path(&self) -> &CStr {
-        let (Self::Any(path) | Self::Judged(path)) = self;
+        let (Self::Any(path) | Self::Judged(path) | Self::Hidden(path)) = self;
         path
     }
 }
@@ -59,11 +62,16 @@ pub(crate) fn hand(
     theirs.give_to(owner, &spec.stdin).at(Step::OpenStreams)?;
     let mut packed = request::pack(spec, Some((path, folder.path()))).at(Step::PackRequest)?;
     packed.request.form = form;
-    if let Folder::Judged(_) = folder {
-        let judged = statx(&spec.cwd, c"", AtFlags::EMPTY_PATH, StatxFlags::INO);
-        let judged = judged.at(Step::EnterDirectory)?;
-        packed.request.cwd_inode = judged.stx_ino;
-        packed.request.cwd_device = [judged.stx_dev_major, judged.stx_dev_minor];
+    match folder {
+        Folder::Any(_) => {}
+        Folder::Judged(_) => {
+            let judged = statx(&spec.cwd, c"", AtFlags::EMPTY_PATH, StatxFlags::INO);
+            let judged = judged.at(Step::EnterDirectory)?;
+            packed.request.cwd_is = cwd::JUDGED;
+            packed.request.cwd_inode = judged.stx_ino;
+            packed.request.cwd_device = [judged.stx_dev_major, judged.stx_dev_minor];
+        }
+        Folder::Hidden(_) => packed.request.cwd_is = cwd::OWN,
     }
     let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
     descriptors[slot::STRINGS] = packed.strings.as_fd();

@@ -63,14 +63,15 @@ fn has_ended(pidfd: &OwnedFd) -> bool {
     !matches!(poll(&mut ended, Some(&NOW)), Ok(0))
 }
 
-/// Whether no more seem to run than there are processors for this thread.
+/// Whether no more seem to run than there are processors for this thread: those of ours, and one of the
+/// kernel's own as often as not.
 pub(crate) fn is_quiet() -> bool {
     let running = || -> Option<u32> {
         let load = proc::read("/proc/loadavg").ok()?;
         load.split(' ').nth(3)?.split('/').next()?.parse().ok()
     };
     let processors = sched_getaffinity(None).map_or(0, |own| own.count());
-    running().is_some_and(|running| running <= processors)
+    running().is_some_and(|running| running <= processors.saturating_add(1))
 }
 
 /// All that this thread may use, a bit for each; none if they are not known.

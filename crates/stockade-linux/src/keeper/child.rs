@@ -9,7 +9,7 @@ use super::program::execute_in_child;
 use super::step::Step;
 use super::sys::{self, AT_FDCWD, CLOSE_RANGE_CLOEXEC, Errno, Fd, Pid, pr, sig};
 use super::watch::{At, CONTROL, Failed};
-use super::wire::{Report, kind, slot};
+use super::wire::{Report, cwd, kind, slot};
 
 const FIRST_AFTER_STDERR: i32 = 3;
 
@@ -110,17 +110,22 @@ pub(crate) fn enter_in_child(dir: Fd) -> sys::Result<()> {
 }
 
 /// Makes the folder at its path in the box the working directory. Where one was judged it must be that
-/// one: somebody outside may have put a link in its place.
+/// one, and where the box hides it one of the box's own: somebody outside may have put a link in its place.
 ///
 /// The judged descriptor itself is not entered: it leads through a mount of the host, where nothing is
 /// hidden or read-only.
 pub(crate) fn enter_by_path_in_child(job: &Job) -> sys::Result<()> {
     let request = &job.request;
     sys::mounts::chdir(job.text(request.cwd))?;
-    if request.cwd_inode == 0 {
+    if request.cwd_is == cwd::ANY {
         return Ok(());
     }
+    let (device, inode) = sys::stat(AT_FDCWD, c"".as_ptr().cast())?.identity;
     let [major, minor] = request.cwd_device;
-    let entered = sys::stat(AT_FDCWD, c"".as_ptr().cast())?.identity;
-    if entered == ((major, minor), request.cwd_inode) { Ok(()) } else { Err(Errno::STALE) }
+    let is_right = match request.cwd_is {
+        cwd::JUDGED => (device, inode) == ((major, minor), request.cwd_inode),
+        cwd::OWN => device == sys::stat(AT_FDCWD, c"/".as_ptr().cast())?.identity.0,
+        _ => false,
+    };
+    if is_right { Ok(()) } else { Err(Errno::STALE) }
 }

@@ -25,6 +25,16 @@ pub(crate) mod form {
     pub(crate) const HELD: u64 = 3;
 }
 
+/// What the working directory of a program in a box has to be.
+pub(crate) mod cwd {
+    /// Whatever is at its path.
+    pub(crate) const ANY: u64 = 0;
+    /// The folder that was judged.
+    pub(crate) const JUDGED: u64 = 1;
+    /// One that the box has made itself.
+    pub(crate) const OWN: u64 = 2;
+}
+
 /// How many words a set of processors has: enough for 1024 of them.
 pub(crate) const PROCESSOR_WORDS: usize = 16;
 
@@ -96,7 +106,9 @@ pub(crate) struct Request {
     pub(crate) program: u64,
     /// For a waiting box, where the working directory's path in it starts.
     pub(crate) cwd: u64,
-    /// The inode of the folder that has to be there; zero if any will do.
+    /// What has to be there, one of [`cwd`].
+    pub(crate) cwd_is: u64,
+    /// The inode of the folder that was judged.
     pub(crate) cwd_inode: u64,
     /// The device of that folder, major and minor.
     pub(crate) cwd_device: [u32; 2],
@@ -134,6 +146,7 @@ impl Request {
             form: form::PLAIN,
             program: 0,
             cwd: 0,
+            cwd_is: cwd::ANY,
             cwd_inode: 0,
             cwd_device: [0; 2],
             namespaces: 0,
@@ -235,7 +248,7 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: twelve u32, eight u64 and an array of u64 triples: the assertion below shows no padding.
+// SAFETY: twelve u32, nine u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
@@ -246,6 +259,6 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 112 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 120 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use stockade_linux::{
-    Errno, Folder, Origin, Program, Running, StartError, Step, Warmth, Yard, landlock_abi,
+    Errno, Folder, Mount, Origin, Program, Running, StartError, Step, Warmth, Yard, landlock_abi,
     start_jailed,
 };
 use tempfile::TempDir;
@@ -113,4 +113,34 @@ fn without_a_box_it_is_the_judged_one() {
         let moved = scene.project.path().join("moved");
         assert_eq!(out, format!("{}\n", moved.display()), "{by:?} {err}");
     }
+}
+
+/// Where the box hides a folder there is an empty one of its own, and nothing of the host's.
+#[test]
+fn a_hidden_folder_is_the_boxs_own() {
+    let hiding = |scene: &Scene, swapped_before: bool, swapped_after: bool| {
+        fs::write(scene.judged().join("secret"), "").unwrap();
+        let place = text(scene.judged().to_str().unwrap());
+        if swapped_before {
+            scene.swap(Swap::Link);
+        }
+        let mut jail = project(scene.project.path());
+        if !swapped_before {
+            jail.root.as_mut().unwrap().push(Mount::Hide { target: place.clone() });
+        }
+        let ready = Yard::new(Warmth::Cold).ready(jail, LIMITS).unwrap();
+        if swapped_after {
+            scene.swap(Swap::Link);
+        }
+        let spec = shell_in(scene.project.path(), "pwd -P; ls");
+        let folder = Folder::Hidden(place);
+        let running = ready.run(Program { spec, path: c"/bin/sh".to_owned(), folder });
+        running.map(|mut running| finish(&mut running).1)
+    };
+    let stale = StartError { step: Step::EnterDirectory, errno: Errno::STALE };
+    let scene = Scene::new();
+    let empty = format!("{}\n", scene.judged().display());
+    assert_eq!(hiding(&scene, false, false), Ok(empty));
+    assert_eq!(hiding(&Scene::new(), true, false), Err(stale));
+    assert_eq!(hiding(&Scene::new(), false, true), Err(stale));
 }

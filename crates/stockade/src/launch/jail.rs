@@ -102,14 +102,14 @@ fn make(
     Ok(Made { ready, cover, absent, disk, program, folder })
 }
 
-/// Where in the box the program starts: in the folder that was judged, unless the box hides it.
+/// Where in the box the program starts: in the folder that was judged, or where the box hides it.
 fn in_box(cleared: &Cleared, cover: &Cover) -> Result<InBox, Failure> {
     let Some(path) = cleared.folder.path() else {
         return Ok(InBox::Any(c_path(TEMPORARY.as_ref())?));
     };
     let is_hidden = cover.hidden().any(|hidden| path.starts_with(hidden));
     let place = c_path(path)?;
-    Ok(if is_hidden { InBox::Any(place) } else { InBox::Judged(place) })
+    Ok(if is_hidden { InBox::Hidden(place) } else { InBox::Judged(place) })
 }
 
 /// The box, written down. A yard does not use the program and has no folder for it.
