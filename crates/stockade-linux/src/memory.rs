@@ -6,16 +6,28 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
+use core::fmt;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use dlmalloc::Dlmalloc;
 
 /// Memory for a whole program, as its global allocator.
-#[allow(missing_debug_implementations, reason = "nobody looks at a program's memory as a whole")]
 pub struct Memory {
     is_taken: AtomicBool,
     heap: UnsafeCell<Dlmalloc>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 // SAFETY: the heap is used by one thread at a time only, which has taken it.
@@ -23,7 +35,6 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Memory of which nothing is used yet.
-    #[allow(clippy::new_without_default, reason = "there is one in a program, and it is constant")]
     pub const fn new() -> Self {
         Self { is_taken: AtomicBool::new(false), heap: UnsafeCell::new(Dlmalloc::new()) }
     }

@@ -1,3 +1,5 @@
+//! Who fills the file, and who does not: a keeper is executed either way.
+
 use std::fs::File;
 use std::thread;
 use std::time::Duration;
