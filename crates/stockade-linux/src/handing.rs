@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use crate::control::Line;
 use crate::keeper::step::Step;
-use crate::keeper::wire::{cwd, slot};
+use crate::keeper::wire::{Handed, Plain, cwd, slot};
 use crate::request;
 use crate::start::{At, OurStreams, Spec, StartError, open_streams};
 
@@ -73,16 +73,24 @@ pub(crate) fn hand(
         }
         Folder::Hidden(_) => packed.request.cwd_is = cwd::OWN,
     }
-    let mut descriptors = [packed.strings.as_fd(); slot::FOR_BOX];
-    descriptors[slot::STRINGS] = packed.strings.as_fd();
+    let mut descriptors = [spec.program.as_fd(); slot::FOR_BOX];
     descriptors[slot::STDIN] = theirs.stdin.as_fd();
     descriptors[slot::STDOUT] = theirs.stdout.as_fd();
     descriptors[slot::STDERR] = theirs.stderr.as_fd();
-    descriptors[slot::PROGRAM] = spec.program.as_fd();
     let mut descriptors = descriptors.to_vec();
+    let mut handed = Handed { request: packed.request, ..Handed::empty() };
+    let file = match handed.strings.bytes_mut().get_mut(..packed.strings.len()) {
+        Some(room) => {
+            room.copy_from_slice(&packed.strings);
+            None
+        }
+        None => Some(request::sealed(&packed.strings).at(Step::PackRequest)?),
+    };
+    descriptors.extend(file.as_ref().map(AsFd::as_fd));
     // What a test may want to leak.
     descriptors.extend(cfg!(feature = "sabotage").then(|| spec.cwd.as_fd()));
-    gate.send(&packed.request, &descriptors).at(Step::SendRequest)?;
+    handed.request.descriptors = u32::try_from(descriptors.len()).unwrap_or(0);
+    gate.send(&handed, &descriptors).at(Step::SendRequest)?;
     // The box has them now. Only the program may hold its ends of the streams, or their closing
     // would never be seen.
     Ok(ours)

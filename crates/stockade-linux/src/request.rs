@@ -8,28 +8,23 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use crate::keeper::wire::{Request, UNLIMITED, slot};
+use crate::keeper::wire::{Request, UNLIMITED};
 use crate::start::Spec;
 use crate::whereabouts::own_processors;
 
-/// A request and the memory file that its offsets point into.
+/// A request and the bytes that its offsets point into.
 pub(crate) struct Packed {
     pub(crate) request: Request,
-    pub(crate) strings: OwnedFd,
+    pub(crate) strings: Vec<u8>,
 }
 
-/// Packs everything in the specification that is not a descriptor, and the paths of a program and
+/// Packs everything in the specification that is not a descriptor, of which who sends it says how many there
+/// are, and the paths of a program and
 /// its working directory in a box that waits for them.
 pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Packed> {
     let layout = Layout::of(&spec.argv, &spec.env, spec.script.as_deref(), in_box);
     let (rlimits, rlimit_count) = spec.rlimits.table();
     let request = Request {
-        descriptors: match in_box {
-            Some(_) => {
-                count(slot::FOR_BOX.saturating_add(usize::from(cfg!(feature = "sabotage"))))?
-            }
-            None => count(slot::SCOPE.saturating_add(usize::from(spec.signal_scope.is_some())))?,
-        },
         argc: count(spec.argv.len())?,
         envc: count(spec.env.len())?,
         strings_len: size(layout.bytes.len()),
@@ -42,7 +37,7 @@ pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Pa
         processors: own_processors(),
         ..Request::empty()
     };
-    Ok(Packed { request, strings: sealed(&layout.bytes)? })
+    Ok(Packed { request, strings: layout.bytes })
 }
 
 /// The bytes of the memory file: both tables of offsets, then the strings.

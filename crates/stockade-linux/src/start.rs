@@ -157,14 +157,15 @@ fn launch(
     let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
     let paths = jail.as_ref().map(|jail| (jail.program.as_c_str(), jail.cwd.as_c_str()));
     let mut packed = request::pack(&spec, paths).at(Step::PackRequest)?;
+    let strings = request::sealed(&packed.strings).at(Step::PackRequest)?;
     let with_scope = usize::from(spec.signal_scope.is_some());
     packed.request.descriptors = u32::try_from(slot::SCOPE.saturating_add(with_scope)).unwrap_or(0);
     packed.request.form = if sheet.is_some() { form::LOCKED } else { form::PLAIN };
     let supervisor = supervisor()?;
     let mut booting = Booting::unasked()?;
-    let mut descriptors = vec![packed.strings.as_fd(); slot::SCOPE];
+    let mut descriptors = vec![strings.as_fd(); slot::SCOPE];
     for (slot, fd) in [
-        (slot::STRINGS, packed.strings.as_fd()),
+        (slot::STRINGS, strings.as_fd()),
         (slot::SUPERVISOR, supervisor.as_fd()),
         (slot::STDIN, theirs.stdin.as_fd()),
         (slot::STDOUT, theirs.stdout.as_fd()),

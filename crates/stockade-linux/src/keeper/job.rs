@@ -6,14 +6,15 @@
     reason = "sizes from the 64-bit wire become sizes of this 64-bit machine"
 )]
 
+use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::sabotage;
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
 use super::watch::{At, Failed};
-use super::wire::{Request, VERSION, form, slot};
+use super::wire::{Handed, Plain, Request, STRINGS_BYTES, STRINGS_WORDS, VERSION, form, slot};
 
 /// A request with its descriptors and its strings in memory.
 #[derive(Debug, Clone, Copy)]
@@ -69,16 +70,7 @@ impl Asked {
 /// One request and its descriptors; none if the host is gone.
 fn receive(socket: Fd) -> Result<Option<(Request, [Fd; slot::COUNT])>, Failed> {
     let mut request = Request::empty();
-    let mut fds = [-1; slot::COUNT];
-    let (len, count) = loop {
-        match sys::receive(socket, &mut request, &mut fds) {
-            Err(Errno::INTR) => {}
-            other => break other.at(Step::ReadRequest)?,
-        }
-    };
-    if len == 0 {
-        return Ok(None);
-    }
+    let Some((len, fds, count)) = receive_as(socket, &mut request)? else { return Ok(None) };
     let complete = len == size_of::<Request>() && count == request.descriptors as usize;
     if !complete || request.version != VERSION {
         return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
@@ -86,16 +78,45 @@ fn receive(socket: Fd) -> Result<Option<(Request, [Fd; slot::COUNT])>, Failed> {
     Ok(Some((request, fds)))
 }
 
+/// One message: its length, its descriptors, how many those are; none if the host is gone.
+fn receive_as<T: Plain>(
+    socket: Fd,
+    into: &mut T,
+) -> Result<Option<(usize, [Fd; slot::COUNT], usize)>, Failed> {
+    let mut fds = [-1; slot::COUNT];
+    loop {
+        match sys::receive(socket, into, &mut fds) {
+            Err(Errno::INTR) => {}
+            Ok((0, _)) => return Ok(None),
+            other => {
+                return other.map(|(len, count)| Some((len, fds, count))).at(Step::ReadRequest);
+            }
+        }
+    }
+}
+
 impl Job {
     /// Takes the program for a box that waits, from the gate.
     pub(crate) fn receive_at(gate: Fd) -> Result<Self, Failed> {
         let canceled = Failed { step: Step::AwaitRelease, errno: Errno::CANCELED };
-        let (request, fds) = receive(gate)?.ok_or(canceled)?;
-        let expected = slot::FOR_BOX.wrapping_add(usize::from(sabotage::OBEYS));
-        if request.descriptors as usize != expected {
+        let mut handed = Handed::empty();
+        let (len, fds, count) = receive_as(gate, &mut handed)?.ok_or(canceled)?;
+        let Handed { request, strings } = &handed;
+        let is_here = request.strings_len as usize <= STRINGS_BYTES;
+        let expected = slot::FOR_BOX
+            .wrapping_add(usize::from(!is_here))
+            .wrapping_add(usize::from(sabotage::OBEYS));
+        let is_whole = len == size_of::<Handed>() && count == expected;
+        if !is_whole || request.descriptors as usize != expected || request.version != VERSION {
             return Err(Failed { step: Step::ReadRequest, errno: Errno::BADMSG });
         }
-        lay_out(&request, fds).at(Step::ReadRequest)
+        if is_here { lay_out_here(request, strings, fds) } else { lay_out(request, fds) }
+            .at(Step::ReadRequest)
+    }
+
+    /// The last descriptor that came.
+    pub(crate) fn last(&self) -> Fd {
+        self.fd((self.request.descriptors as usize).wrapping_sub(1))
     }
 
     /// Whether it is executed on a word only.
@@ -126,6 +147,10 @@ static STRINGS_LEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Gives up the memory of the last job's strings, once the process that used them is gone.
 pub(crate) fn forget_strings() {
+    if IS_USED.swap(false, Ordering::Relaxed) {
+        // SAFETY: the process that used them no longer shares this memory.
+        unsafe { ROOM.0.get().write([0; STRINGS_WORDS]) };
+    }
     let (at, len) = (STRINGS_AT.swap(0, Ordering::Relaxed), STRINGS_LEN.load(Ordering::Relaxed));
     if at != 0 {
         // SAFETY: `lay_out` mapped them, in this memory, for a process that no longer shares it.
@@ -135,8 +160,42 @@ pub(crate) fn forget_strings() {
     }
 }
 
-/// Maps the strings and turns the offsets in both tables into pointers, in place.
+/// Maps the strings of a memory file, and lays them out.
 fn lay_out(request: &Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
+    check_tables(request)?;
+    let len = request.strings_len as usize;
+    let tables = sys::map(fds.get(slot::STRINGS).copied(), len)?;
+    STRINGS_LEN.store(len, Ordering::Relaxed);
+    STRINGS_AT.store(tables.expose_provenance(), Ordering::Relaxed);
+    lay_out_at(request, tables, fds)
+}
+
+/// Lays the strings of a message out in memory of this process, where they stay until the program has its
+/// own.
+fn lay_out_here(
+    request: &Request,
+    strings: &[u64; STRINGS_WORDS],
+    fds: [Fd; slot::COUNT],
+) -> sys::Result<Job> {
+    check_tables(request)?;
+    let tables = ROOM.0.get().cast::<u64>();
+    // SAFETY: a box has one program, whose process alone uses the room, and takes it once.
+    unsafe { tables.cast::<[u64; STRINGS_WORDS]>().write(*strings) };
+    IS_USED.store(true, Ordering::Relaxed);
+    lay_out_at(request, tables, fds)
+}
+
+/// Room for the strings of one program.
+struct Room(UnsafeCell<[u64; STRINGS_WORDS]>);
+
+// SAFETY: it is used by one process at a time, of which the others wait for the end.
+unsafe impl Sync for Room {}
+
+static ROOM: Room = Room(UnsafeCell::new([0; STRINGS_WORDS]));
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// That both tables, and the script's path, lie within the strings.
+fn check_tables(request: &Request) -> sys::Result<usize> {
     let len = request.strings_len as usize;
     let (argc, envc) = (request.argc as usize, request.envc as usize);
     // Counts are 32 bits, so neither sum nor product can overflow 64.
@@ -144,10 +203,14 @@ fn lay_out(request: &Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
     if entries.wrapping_mul(size_of::<u64>()) >= len || request.script as usize >= len {
         return Err(Errno::BADMSG);
     }
-    let tables = sys::map(fds.get(slot::STRINGS).copied(), len)?;
+    Ok(entries)
+}
+
+/// Turns the offsets in both tables, which begin here, into pointers, in place.
+fn lay_out_at(request: &Request, tables: *mut u64, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
+    let entries = check_tables(request)?;
+    let (len, argc) = (request.strings_len as usize, request.argc as usize);
     let base = tables.cast::<u8>();
-    STRINGS_LEN.store(len, Ordering::Relaxed);
-    STRINGS_AT.store(base.expose_provenance(), Ordering::Relaxed);
     // SAFETY: the mapping is len bytes long and len is not zero, being more than the tables.
     let last = unsafe { base.add(len.wrapping_sub(1)) };
     // SAFETY: this is the mapping's last byte; the memory file is sealed and cannot shrink.

@@ -9,7 +9,6 @@ use super::job::Job;
 use super::mechanism::Mechanism;
 use super::step::Step;
 use super::sys;
-use super::wire::slot;
 
 /// Whether this build obeys tests that break something.
 pub(crate) const OBEYS: bool = cfg!(feature = "sabotage");
@@ -38,7 +37,7 @@ pub(crate) fn leaves_out(plan: &Plan, mechanism: Mechanism) -> bool {
 pub(crate) fn leak_in_child(job: &Job, plan: &Plan) -> sys::Result<()> {
     const LEAKED: sys::Fd = 50;
     if leaves_out(plan, Mechanism::ClosedDescriptors) {
-        sys::dup3(job.fd(slot::FOR_BOX), LEAKED)?;
+        sys::dup3(job.last(), LEAKED)?;
     }
     Ok(())
 }

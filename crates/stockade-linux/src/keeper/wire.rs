@@ -4,7 +4,7 @@
 //! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -44,18 +44,18 @@ pub(crate) const RLIMITS_MAX: usize = 8;
 /// Where each descriptor stands in the request's message. A program for a box that is waiting comes
 /// with the first few only; the scope is optional, so last.
 pub(crate) mod slot {
-    /// The memory file with the strings.
-    pub(crate) const STRINGS: usize = 0;
     /// The program's standard input.
-    pub(crate) const STDIN: usize = 1;
+    pub(crate) const STDIN: usize = 0;
     /// The program's standard output.
-    pub(crate) const STDOUT: usize = 2;
+    pub(crate) const STDOUT: usize = 1;
     /// The program's standard error.
-    pub(crate) const STDERR: usize = 3;
+    pub(crate) const STDERR: usize = 2;
     /// The program, as an `O_PATH` descriptor.
-    pub(crate) const PROGRAM: usize = 4;
-    /// How many a program for a waiting box comes with.
-    pub(crate) const FOR_BOX: usize = 5;
+    pub(crate) const PROGRAM: usize = 3;
+    /// How many a program for a waiting box comes with, if its strings come in the message.
+    pub(crate) const FOR_BOX: usize = 4;
+    /// The memory file with the strings.
+    pub(crate) const STRINGS: usize = 4;
     /// A pidfd of the supervisor, readable once it is dead.
     pub(crate) const SUPERVISOR: usize = 5;
     /// The working directory, as an `O_PATH` descriptor.
@@ -85,7 +85,7 @@ pub(crate) struct Request {
     /// Always [`VERSION`].
     pub(crate) version: u32,
     /// How many descriptors come with it: [`slot::COUNT`], one less without a scope,
-    /// [`slot::FOR_BOX`] for a waiting box; to make one the supervisor, and perhaps a cgroup of
+    /// [`slot::FOR_BOX`] or one more for a waiting box; to make one the supervisor, and perhaps a cgroup of
     /// version 2 for a first process that is made at once.
     pub(crate) descriptors: u32,
     /// How many arguments the first table has.
@@ -158,6 +158,30 @@ impl Request {
             processors: [0; PROCESSOR_WORDS],
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
+    }
+}
+
+/// A program for a waiting box: the request, and its strings if they are short.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Handed {
+    /// What is asked for.
+    pub(crate) request: Request,
+    /// As many as [`Request::strings_len`] says; nothing if that is more than there is room for, and then
+    /// they are in a memory file.
+    pub(crate) strings: [u64; STRINGS_WORDS],
+}
+
+/// How many words of strings come with a message.
+pub(crate) const STRINGS_WORDS: usize = 448;
+
+/// How many bytes that is.
+pub(crate) const STRINGS_BYTES: usize = STRINGS_WORDS * 8;
+
+impl Handed {
+    /// Nothing yet.
+    pub(crate) const fn empty() -> Self {
+        Self { request: Request::empty(), strings: [0; STRINGS_WORDS] }
     }
 }
 
@@ -250,6 +274,10 @@ pub(crate) unsafe trait Plain: Copy {
 
 // SAFETY: twelve u32, nine u64 and an array of u64 triples: the assertion below shows no padding.
 unsafe impl Plain for Request {}
+// SAFETY: a request, whose size is a multiple of eight, and words.
+unsafe impl Plain for Handed {}
+// SAFETY: integers.
+unsafe impl Plain for [u64; STRINGS_WORDS] {}
 // SAFETY: eight 32-bit and three 64-bit integers: the assertion below shows no padding.
 unsafe impl Plain for Report {}
 // SAFETY: two 32-bit integers.
@@ -260,5 +288,6 @@ unsafe impl Plain for u64 {}
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
 const _: () = assert!(size_of::<Request>() == 120 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Handed>() == size_of::<Request>() + STRINGS_BYTES);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

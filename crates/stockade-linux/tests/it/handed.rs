@@ -104,6 +104,27 @@ fn a_box_without_a_program_has_nobody_to_let_go() {
     assert_eq!(refused, Err(StartError { step: Step::SendRequest, errno: Errno::SRCH }));
 }
 
+/// Short strings come in the message, and long ones in a file.
+#[test]
+fn its_arguments_are_whole_however_long_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let lengths = (2800..3600).step_by(13).chain([0, 100, 3583, 3584, 3585, 10_000, 100_000]);
+    for length in lengths {
+        let mut spec = shell_in(folder.path(), "printf %s \"$1$LONG\" | wc -c; printf %.3s \"$1\"");
+        spec.argv.extend([text("sh"), text(&"abc".repeat(length / 3))]);
+        spec.env.push(text("LONG=xyz"));
+        let program = |spec| {
+            let place = text(folder.path().to_str().unwrap());
+            Program { spec, path: c"/bin/sh".to_owned(), folder: Folder::Judged(place) }
+        };
+        let ready = Yard::new(Warmth::Cold).ready(project(folder.path()), LIMITS).unwrap();
+        let (ended, out, err) = finish(&mut ready.run(program(spec)).unwrap());
+        let start = if length < 3 { "" } else { "abc" };
+        let expected = format!("{}\n{start}", length / 3 * 3 + 3);
+        assert_eq!((ended.status, out), (Status::Code(0), expected), "{length}: {err}");
+    }
+}
+
 /// What goes wrong with the program is told when it is let go, by its own step.
 #[test]
 fn what_is_wrong_with_it_is_told() {
