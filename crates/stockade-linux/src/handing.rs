@@ -77,6 +77,7 @@ pub(crate) fn hand(
     descriptors[slot::STDIN] = theirs.stdin.as_fd();
     descriptors[slot::STDOUT] = theirs.stdout.as_fd();
     descriptors[slot::STDERR] = theirs.stderr.as_fd();
+    descriptors[slot::PROGRAM] = spec.program.as_fd();
     let mut descriptors = descriptors.to_vec();
     let mut handed = Handed { request: packed.request, ..Handed::empty() };
     let file = match handed.strings.bytes_mut().get_mut(..packed.strings.len()) {

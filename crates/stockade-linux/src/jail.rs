@@ -142,7 +142,8 @@ impl Jail {
     }
 
     /// Locks for a program without namespaces; the paths are the host's, and those of the rules
-    /// lead over no links. It starts in [`Spec::cwd`](crate::Spec::cwd). The rules of [`Self::landlock`] say what it may do.
+    /// lead over no links. The rules of [`Self::landlock`] say what it may do. It starts in
+    /// [`Spec::cwd`](crate::Spec::cwd).
     pub fn locks_only(program: &CStr, landlock: Landlock) -> Self {
         Self {
             form: Form::LocksOnly,

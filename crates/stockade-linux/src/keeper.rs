@@ -77,7 +77,7 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use self::step::Step;
 use crate::spawning::{self, Image, Spawning};
 use crate::start::{At, StartError};
-use crate::whereabouts::Where;
+use crate::whereabouts::{Where, has_ended};
 
 pub(crate) static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
 
@@ -262,8 +262,7 @@ impl Keeper {
 
     /// Whether it has not ended.
     pub(crate) fn is_alive(&self) -> bool {
-        let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        matches!(poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
+        !has_ended(&self.pidfd)
     }
 
     /// Its process id.

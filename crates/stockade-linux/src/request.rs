@@ -1,4 +1,4 @@
-//! Packs what the program is started with into a sealed memory file.
+//! Packs what the program is started with: for a message, or for a sealed memory file.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;

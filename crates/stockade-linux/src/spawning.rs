@@ -48,17 +48,27 @@ impl Spawning {
     pub(crate) fn begin(image: Image, control: BorrowedFd<'_>, place: Where) -> io::Result<Self> {
         // Its streams take the places of the host's.
         let control = fcntl_dupfd_cloexec(control, FIRST_AFTER_STDERR)?;
-        let (left, others) = match place {
-            Where::Anywhere => None,
-            Where::Elsewhere => other_processors(),
-        }
-        .unzip();
         let blank = match image {
             Image::There(_) => None,
             // What goes wrong with it will go wrong with its own, which is told.
             Image::Bytes(_) => blank_file().ok(),
         };
         let room = Room::new(image, blank.as_ref(), control.as_raw_fd())?;
+        let begun = Self::begin_in(room, place)?;
+        if let (Image::Bytes(bytes), Some(blank)) = (image, &blank) {
+            // It takes a moment to begin.
+            begun.room.fill(blank, bytes);
+        }
+        Ok(begun)
+    }
+
+    /// Begins the process of a room.
+    fn begin_in(room: Room, place: Where) -> io::Result<Self> {
+        let (left, others) = match place {
+            Where::Anywhere => None,
+            Where::Elsewhere => other_processors(),
+        }
+        .unzip();
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
         let mut how = Cloning {
@@ -90,10 +100,6 @@ impl Spawning {
         let _elsewhere = others.map(|others| sched_setaffinity(Some(pid), &others));
         // SAFETY: the kernel has just made it for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        if let (Image::Bytes(bytes), Some(blank)) = (image, &blank) {
-            // It takes a moment to begin.
-            room.fill(blank, bytes);
-        }
         Ok(Self { pid, pidfd, room, left })
     }
 

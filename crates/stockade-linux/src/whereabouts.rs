@@ -57,7 +57,7 @@ fn send_to(process: Pid, pidfd: &OwnedFd, processors: &CpuSet) {
 }
 
 /// Whether a process has ended, as far as can be told.
-fn has_ended(pidfd: &OwnedFd) -> bool {
+pub(crate) fn has_ended(pidfd: &OwnedFd) -> bool {
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
     !matches!(poll(&mut ended, Some(&NOW)), Ok(0))

@@ -162,12 +162,12 @@ pub(crate) fn forget_strings() {
 
 /// Maps the strings of a memory file, and lays them out.
 fn lay_out(request: &Request, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
-    check_tables(request)?;
     let len = request.strings_len as usize;
     let tables = sys::map(fds.get(slot::STRINGS).copied(), len)?;
     STRINGS_LEN.store(len, Ordering::Relaxed);
     STRINGS_AT.store(tables.expose_provenance(), Ordering::Relaxed);
-    lay_out_at(request, tables, fds)
+    // SAFETY: it was mapped just now, of a sealed file, which cannot shrink; `forget_strings` gives it back.
+    unsafe { lay_out_at(request, tables, fds) }
 }
 
 /// Lays the strings of a message out in memory of this process, where they stay until the program has its
@@ -177,12 +177,12 @@ fn lay_out_here(
     strings: &[u64; STRINGS_WORDS],
     fds: [Fd; slot::COUNT],
 ) -> sys::Result<Job> {
-    check_tables(request)?;
     let tables = ROOM.0.get().cast::<u64>();
     // SAFETY: a box has one program, whose process alone uses the room, and takes it once.
     unsafe { tables.cast::<[u64; STRINGS_WORDS]>().write(*strings) };
     IS_USED.store(true, Ordering::Relaxed);
-    lay_out_at(request, tables, fds)
+    // SAFETY: the caller has seen that the strings are no longer than the room, which stays.
+    unsafe { lay_out_at(request, tables, fds) }
 }
 
 /// Room for the strings of one program.
@@ -194,8 +194,16 @@ unsafe impl Sync for Room {}
 static ROOM: Room = Room(UnsafeCell::new([0; STRINGS_WORDS]));
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// That both tables, and the script's path, lie within the strings.
-fn check_tables(request: &Request) -> sys::Result<usize> {
+/// Turns the offsets in both tables, which begin here, into pointers, in place.
+///
+/// # Safety
+///
+/// There are as many bytes as the request says, which stay as long as the job and are nobody else's.
+unsafe fn lay_out_at(
+    request: &Request,
+    tables: *mut u64,
+    fds: [Fd; slot::COUNT],
+) -> sys::Result<Job> {
     let len = request.strings_len as usize;
     let (argc, envc) = (request.argc as usize, request.envc as usize);
     // Counts are 32 bits, so neither sum nor product can overflow 64.
@@ -203,21 +211,14 @@ fn check_tables(request: &Request) -> sys::Result<usize> {
     if entries.wrapping_mul(size_of::<u64>()) >= len || request.script as usize >= len {
         return Err(Errno::BADMSG);
     }
-    Ok(entries)
-}
-
-/// Turns the offsets in both tables, which begin here, into pointers, in place.
-fn lay_out_at(request: &Request, tables: *mut u64, fds: [Fd; slot::COUNT]) -> sys::Result<Job> {
-    let entries = check_tables(request)?;
-    let (len, argc) = (request.strings_len as usize, request.argc as usize);
     let base = tables.cast::<u8>();
-    // SAFETY: the mapping is len bytes long and len is not zero, being more than the tables.
+    // SAFETY: there are len bytes, and len is not zero, being more than the tables.
     let last = unsafe { base.add(len.wrapping_sub(1)) };
-    // SAFETY: this is the mapping's last byte; the memory file is sealed and cannot shrink.
+    // SAFETY: this is the last of them.
     if unsafe { last.read() } != 0 {
         return Err(Errno::BADMSG);
     }
-    // SAFETY: mappings are page-aligned, the tables fit as checked above, any bit pattern is a
+    // SAFETY: the caller gives a pointer to words, the tables fit as checked above, any bit pattern is a
     // number, and nothing else refers to this memory.
     let offsets = unsafe { core::slice::from_raw_parts_mut(tables, entries) };
     for (at, entry) in offsets.iter_mut().enumerate() {
@@ -230,8 +231,8 @@ fn lay_out_at(request: &Request, tables: *mut u64, fds: [Fd; slot::COUNT]) -> sy
         }
     }
     let pointers = tables.cast::<*const u8>().cast_const();
-    // SAFETY: the mapping is len bytes long and never unmapped; the tables, which were written above,
-    // are not written again.
+    // SAFETY: there are len bytes, which stay; the tables, which were written above, are not written
+    // again.
     let strings = unsafe { core::slice::from_raw_parts(base, len) };
     let script = (request.script != 0).then(|| base.wrapping_add(request.script as usize));
     Ok(Job {

@@ -1,7 +1,8 @@
 //! What crosses the control socket: one request, a command to kill, a few reports.
 //!
 //! Host and keeper are built from this same file, for the same machine. The strings of a request
-//! travel in a sealed memory file: two tables of offsets, each closed by a zero, then the strings.
+//! are two tables of offsets, each closed by a zero, then the strings. They travel in a sealed memory file,
+//! or, if they are short and the program is for a box, in the message.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
 pub(crate) const VERSION: u32 = 10;

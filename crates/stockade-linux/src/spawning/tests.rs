@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::thread;
-use std::time::Duration;
 
 use super::*;
 use crate::keeper::PROGRAM;
@@ -49,23 +48,7 @@ fn ends(room_filled: bool) {
 fn begun_without_filling(image: Image, control: &File) -> Spawning {
     let blank = blank_file().unwrap();
     let room = Room::new(image, Some(&blank), control.as_raw_fd()).unwrap();
-    let mut pidfd: c_int = -1;
-    let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
-    let how = Cloning {
-        number: libc::SYS_clone as usize,
-        flags: word(flags),
-        stack_end: room.errand_at().cast(),
-        pidfd: ptr::from_mut(&mut pidfd),
-        is_there: room.errand().is_there.as_ptr(),
-    };
-    let signals = Blocked::all();
-    let pid = clone(&how, &room).unwrap();
-    drop(signals);
-    room.is_used_by(pid);
-    thread::sleep(Duration::from_millis(1));
-    // SAFETY: the kernel has just made it for us.
-    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    Spawning { pid, pidfd, room, left: None }
+    Spawning::begin_in(room, Where::Anywhere).unwrap()
 }
 
 #[test]
