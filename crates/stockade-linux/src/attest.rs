@@ -28,21 +28,10 @@ pub struct Attested {
     pub capabilities: u64,
     /// How many filters of system calls there are.
     pub filters: u32,
-    /// Every mount of the box.
-    pub mounts: Vec<SeenMount>,
-    /// The lines of its cgroups, as `/proc` has them.
-    pub cgroups: Vec<String>,
-}
-
-/// One mount, as `mountinfo` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenMount {
-    /// Its path in the box, with `\040` for a space.
-    pub target: String,
-    /// Its flags, as `ro` or `nosuid`.
-    pub flags: Vec<String>,
-    /// The kind of file system.
-    pub kind: String,
+    /// The mounts of the box, as `mountinfo` shows them.
+    pub mounts: String,
+    /// Its cgroups, as `/proc` has them.
+    pub cgroups: String,
 }
 
 /// The mechanisms made of mounts that a running box no longer has.

@@ -1,7 +1,6 @@
 //! What a box that is being made says to the host.
 
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -11,7 +10,7 @@ use crate::control::{Heard, Line, Patience};
 use crate::keeper::boxed::gate;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, Report, kind};
-use crate::proc;
+use crate::pidfd::process_of;
 use crate::remains::Remains;
 use crate::start::{At, StartError};
 
@@ -71,6 +70,19 @@ fn hear_failure(line: &Line, silence: Step) -> StartError {
     }
 }
 
+/// The step that has failed, if the first process has told of one: nothing can be seen of a box that is gone.
+pub(crate) fn hear_first_failed(line: &Line) -> Option<StartError> {
+    loop {
+        match line.hear(Patience::None) {
+            Ok(Heard::Message(report, _)) if report.kind == kind::FAILED => {
+                return Some(failed(report.step, report.errno));
+            }
+            Ok(Heard::Message(..)) => {}
+            Ok(Heard::Closed | Heard::Nothing) | Err(_) => return None,
+        }
+    }
+}
+
 /// Waits until the program is executed, or for the step that failed.
 pub(crate) fn hear_executed(gate: &Line) -> Result<(), StartError> {
     match gate.hear_as(Failure::default(), Patience::Generous).at(Step::HearFirst)? {
@@ -117,12 +129,4 @@ pub(crate) fn failed(step: u32, errno: i32) -> StartError {
         }
         Some(_) | None => StartError { step: Step::HearKeeper, errno: Errno::PROTO },
     }
-}
-
-/// The process behind a pidfd, as this process would call it.
-fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
-    let text = proc::read(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
-    let number = text.lines().find_map(|line| line.strip_prefix("Pid:"));
-    let number = number.and_then(|number| number.trim().parse().ok()).filter(|number| *number > 0);
-    number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
 }

@@ -121,6 +121,7 @@ mod landlock;
 #[cfg(all(feature = "static", target_env = "musl"))]
 mod memory;
 mod mounts;
+mod pidfd;
 mod probe;
 mod proc;
 mod ready;
@@ -136,7 +137,7 @@ mod template;
 mod whereabouts;
 mod yard;
 
-pub use attest::{Attested, SeenMount};
+pub use attest::Attested;
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
 pub use dumpable::forbid_dumps;
 pub use handing::{Folder, Program};

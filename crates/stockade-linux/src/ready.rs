@@ -10,7 +10,9 @@ use crate::booting::Booting;
 use crate::cgroup::{Cgroup, Limits};
 use crate::control::Line;
 use crate::handing::{Program, hand};
-use crate::hearing::{House, hear_executed, hear_failed, hear_first, hear_left, hear_ready};
+use crate::hearing::{
+    House, hear_executed, hear_failed, hear_first, hear_first_failed, hear_left, hear_ready,
+};
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
 use crate::keeper::boxed::{ENTRANCES_MAX, gate};
@@ -215,7 +217,8 @@ fn see(
     let tested = hear_ready(gate, line)?;
     let pid = pid.ok_or(StartError { step: Step::HearFirst, errno: Errno::SRCH })?;
     let look = |around: Surroundings| attest::look(&expected, around, tested);
-    let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest)?;
+    let attested = around.map(|around| around.and_then(look)).transpose().at(Step::Attest);
+    let attested = attested.map_err(|unseen| hear_first_failed(line).unwrap_or(unseen))?;
     Ok(Seen { pid, pidfd, expected, attested, house })
 }
 

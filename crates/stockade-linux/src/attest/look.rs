@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::expect::Expected;
-use super::{Attested, SeenMount, Tested};
+use super::{Attested, Tested};
 use crate::keeper::mechanism::Mechanism;
 use crate::proc::read;
 
@@ -22,8 +22,8 @@ pub(crate) struct Spaces {
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     spaces: Spaces,
-    mounts: Vec<SeenMount>,
-    cgroups: Vec<String>,
+    mounts: String,
+    cgroups: String,
 }
 
 /// Looks at the namespaces of the program: the only child of the box's first process.
@@ -41,7 +41,7 @@ pub(super) fn spaces(
 impl Surroundings {
     /// Whether one root is mounted, and so not that of the host, over which the other was made.
     pub(crate) fn has_one_root(&self) -> bool {
-        is_only(&self.mounts, "/")
+        is_only(&mounts_in(&self.mounts), "/")
     }
 
     /// The same, looked at again.
@@ -54,8 +54,8 @@ impl Surroundings {
 pub(super) fn around(spaces: Spaces) -> rustix::io::Result<Surroundings> {
     let process = &spaces.process;
     Ok(Surroundings {
-        mounts: read(&format!("{process}/mountinfo"))?.lines().filter_map(mount).collect(),
-        cgroups: read(&format!("{process}/cgroup"))?.lines().map(str::to_owned).collect(),
+        mounts: read(&format!("{process}/mountinfo"))?,
+        cgroups: read(&format!("{process}/cgroup"))?,
         spaces,
     })
 }
@@ -111,15 +111,14 @@ pub(super) fn at(
         uid: status.uid,
         capabilities: status.capabilities,
         filters: status.filters,
-        mounts,
-        cgroups,
         ..Attested::default()
     };
+    let there = There { mounts: mounts_in(&mounts), cgroups: &cgroups, status, tested };
     for mechanism in &expected.asked {
         let sees = if NAMESPACES.iter().any(|(namespace, _)| namespace == mechanism) {
             Some(namespaces.contains(mechanism))
         } else {
-            sees(*mechanism, expected, &attested, &status, tested)
+            sees(*mechanism, expected, &there)
         };
         let list = match sees {
             Some(true) => &mut attested.kept,
@@ -128,7 +127,16 @@ pub(super) fn at(
         };
         list.push(*mechanism);
     }
+    (attested.mounts, attested.cgroups) = (mounts, cgroups);
     Ok(attested)
+}
+
+/// What there is to compare.
+struct There<'a> {
+    mounts: Vec<SeenMount<'a>>,
+    cgroups: &'a str,
+    status: Status,
+    tested: Tested,
 }
 
 fn number(process: Pid) -> String {
@@ -144,7 +152,7 @@ fn only_child(first: Pid) -> rustix::io::Result<String> {
 /// The mechanisms made of mounts that are no longer there, although they were asked for.
 pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
     let mountinfo = read(&format!("/proc/{}/mountinfo", number(first)))?;
-    let mounts: Vec<_> = mountinfo.lines().filter_map(mount).collect();
+    let mounts = mounts_in(&mountinfo);
     let asked = expected.asked.iter().copied();
     Ok(asked
         .filter(|mechanism| sees_mounts(*mechanism, expected, &mounts) == Some(false))
@@ -152,7 +160,11 @@ pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Me
 }
 
 /// Whether a mechanism that is made of mounts is there; `None` if it is of another kind.
-fn sees_mounts(mechanism: Mechanism, expected: &Expected, mounts: &[SeenMount]) -> Option<bool> {
+fn sees_mounts(
+    mechanism: Mechanism,
+    expected: &Expected,
+    mounts: &[SeenMount<'_>],
+) -> Option<bool> {
     let all_read_only =
         |targets: &[String]| targets.iter().all(|target| has_flag(mounts, target, "ro"));
     if mechanism == Mechanism::Root {
@@ -173,19 +185,14 @@ fn sees_mounts(mechanism: Mechanism, expected: &Expected, mounts: &[SeenMount]) 
 }
 
 /// Whether a mechanism can be seen at work; `None` if it could not be seen anyway.
-fn sees(
-    mechanism: Mechanism,
-    expected: &Expected,
-    attested: &Attested,
-    status: &Status,
-    tested: Tested,
-) -> Option<bool> {
+fn sees(mechanism: Mechanism, expected: &Expected, there: &There<'_>) -> Option<bool> {
+    let There { mounts, cgroups, status, tested } = there;
     Some(match mechanism {
         Mechanism::OtherUser => status.uid == expected.uid && status.uid != 0,
         Mechanism::Root
         | Mechanism::ReadOnlyBinds
         | Mechanism::HiddenPaths
-        | Mechanism::ProtectedPaths => return sees_mounts(mechanism, expected, &attested.mounts),
+        | Mechanism::ProtectedPaths => return sees_mounts(mechanism, expected, mounts),
         // What bounds those to come can be emptied in a user namespace of one's own only.
         Mechanism::NoCapabilities if expected.has_namespaces => status.capabilities == 0,
         Mechanism::NoCapabilities => status.held_capabilities == 0,
@@ -194,7 +201,7 @@ fn sees(
         Mechanism::Cgroup => expected
             .cgroups
             .iter()
-            .all(|name| attested.cgroups.iter().any(|line| line.rsplit('/').next() == Some(name))),
+            .all(|name| cgroups.lines().any(|line| line.rsplit('/').next() == Some(name))),
         Mechanism::Landlock if expected.tests_landlock => tested.landlock,
         Mechanism::Broker => tested.broker,
         Mechanism::Landlock
@@ -213,26 +220,41 @@ fn sees(
     })
 }
 
+/// One mount, as `mountinfo` shows it.
+struct SeenMount<'a> {
+    /// Its path in the box, with `\040` for a space.
+    target: &'a str,
+    /// Its flags, as `ro` or `nosuid`, with commas.
+    flags: &'a str,
+    /// The kind of file system.
+    kind: &'a str,
+}
+
+fn mounts_in(mountinfo: &str) -> Vec<SeenMount<'_>> {
+    mountinfo.lines().filter_map(SeenMount::parse).collect()
+}
+
+impl<'a> SeenMount<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (front, back) = line.split_once(" - ")?;
+        let mut front = front.split(' ').skip(4);
+        let (target, flags) = (front.next()?, front.next()?);
+        Some(Self { target, flags, kind: back.split(' ').next()? })
+    }
+}
+
 /// The mount that is on top at a path.
-fn last<'a>(mounts: &'a [SeenMount], target: &str) -> Option<&'a SeenMount> {
+fn last<'a>(mounts: &'a [SeenMount<'a>], target: &str) -> Option<&'a SeenMount<'a>> {
     mounts.iter().rfind(|mount| mount.target == target)
 }
 
 /// Whether one thing is mounted at a path, with nothing beneath or above it.
-fn is_only(mounts: &[SeenMount], target: &str) -> bool {
+fn is_only(mounts: &[SeenMount<'_>], target: &str) -> bool {
     mounts.iter().filter(|mount| mount.target == target).count() == 1
 }
 
-fn has_flag(mounts: &[SeenMount], target: &str, flag: &str) -> bool {
-    last(mounts, target).is_some_and(|mount| mount.flags.iter().any(|one| one == flag))
-}
-
-fn mount(line: &str) -> Option<SeenMount> {
-    let (front, back) = line.split_once(" - ")?;
-    let mut front = front.split(' ').skip(4);
-    let (target, flags) = (front.next()?.to_owned(), front.next()?);
-    let kind = back.split(' ').next()?.to_owned();
-    Some(SeenMount { target, flags: flags.split(',').map(str::to_owned).collect(), kind })
+fn has_flag(mounts: &[SeenMount<'_>], target: &str, flag: &str) -> bool {
+    last(mounts, target).is_some_and(|mount| mount.flags.split(',').any(|one| one == flag))
 }
 
 /// What `status` says that matters here.

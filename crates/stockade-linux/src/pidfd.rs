@@ -1,0 +1,72 @@
+//! The number of a process that is known by its pidfd.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::ioctl::{Updater, ioctl, opcode};
+use rustix::process::Pid;
+
+use crate::proc;
+
+/// The process behind a pidfd, as this process would call it.
+pub(crate) fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
+    let number = match asked(pidfd.as_fd()) {
+        Ok(number) => Some(number),
+        // An older kernel.
+        Err(_) => written(pidfd)?,
+    };
+    let number = number.filter(|number| *number > 0);
+    number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
+}
+
+/// `struct pidfd_info` of `linux/pidfd.h`, as Linux 6.13 has it.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Information {
+    mask: u64,
+    cgroup: u64,
+    pid: u32,
+    others: [u32; 11],
+}
+
+const _: () = assert!(size_of::<Information>() == 64);
+
+/// What the kernel answers.
+fn asked(pidfd: BorrowedFd<'_>) -> rustix::io::Result<i32> {
+    /// `PIDFD_GET_INFO`.
+    const GET: rustix::ioctl::Opcode = opcode::read_write::<Information>(0xff, 11);
+    let mut information = Information::default();
+    // SAFETY: the kernel fills as much of such a structure as its size in the number says.
+    unsafe { ioctl(pidfd, Updater::<GET, Information>::new(&mut information)) }?;
+    i32::try_from(information.pid).map_err(|_| Errno::RANGE)
+}
+
+/// What it writes about the descriptor.
+fn written(pidfd: &OwnedFd) -> io::Result<Option<i32>> {
+    let text = proc::read(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let number = text.lines().find_map(|line| line.strip_prefix("Pid:"));
+    Ok(number.and_then(|number| number.trim().parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "any process will do")]
+    fn a_process_has_the_number_that_is_written_and_none_once_it_is_gone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        assert_eq!(process_of(&pidfd).unwrap(), pid);
+        assert_eq!(written(&pidfd).unwrap(), Some(pid.as_raw_nonzero().get()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(process_of(&pidfd).is_err());
+    }
+}
