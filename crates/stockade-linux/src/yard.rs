@@ -135,7 +135,7 @@ impl Yard {
         self.ready_for(jail, limits, &|_| None)
     }
 
-    /// The same for a program that is known. If the box is only just being made, it gets its program
+    /// The same for a program that is known. If the box is only just being made, or copied, it gets its program
     /// before it is looked at, and executes it on a word: [`Ready::is_handed`] tells, and [`Ready::go`]
     /// gives that. The program may be asked for several times, and is asked for the limits of its box.
     pub fn ready_for(
@@ -160,9 +160,10 @@ impl Yard {
         let wanted = Wanted::new(jail, limits);
         // Before there is a thread nothing can wait.
         if let Some(crew) = self.office.crew_so_far()
-            && let Some(ready) = self.stock.take(wanted.key()?, limits, crew)
+            && let Some(ready) = self.stock.take(wanted.key()?, limits, crew, program)
         {
-            return Ok(ready.on_duty(Duty::Office(Arc::clone(&self.office), None)));
+            let duty = Duty::Office(Arc::clone(&self.office), None);
+            return Ok(ready.made_of(wanted.jail).on_duty(duty));
         }
         let ready = self.make(&wanted, program)?;
         if !self.office.is_open() {

@@ -63,17 +63,15 @@ pub(crate) fn use_these(processors: &Processors) {
     }
 }
 
-/// Goes to the processor of the host, if it is known, and from there wherever it is sent. Not if it goes
-/// before others: one like it could keep it from running there.
+/// Goes to the processor of the host, which it had to leave, and from there wherever it is sent. Not if it
+/// goes before others: one like it could keep it from running there.
 pub(crate) fn go_to_host() {
-    if let Some(of_host) = of_host().filter(|_| sys::is_scheduled_normally()) {
-        let mut only = [0; PROCESSOR_WORDS];
-        let (at, bit) = place_of(of_host);
-        only.get_mut(at).into_iter().for_each(|part| *part = bit);
+    let left = own().map(|own| without(&noted(), &own));
+    if let Some(left) = left.filter(is_any).filter(|_| sys::is_scheduled_normally()) {
         // One that is gone by now is no loss.
-        let _stays = sys::use_processors(&only);
+        let _stays = sys::use_processors(&left);
+        use_all();
     }
-    use_all();
 }
 
 /// Lets the host run if it waits for this processor, and goes on at another if there is one.
@@ -109,6 +107,14 @@ fn note(all: &Processors) {
     for (place, part) in ALL.iter().zip(all) {
         place.store(*part, Ordering::Relaxed);
     }
+}
+
+fn without(all: &Processors, some: &Processors) -> Processors {
+    let mut rest = *all;
+    for (part, taken) in rest.iter_mut().zip(some) {
+        *part &= !taken;
+    }
+    rest
 }
 
 fn is_any(processors: &Processors) -> bool {

@@ -38,11 +38,15 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Left, Failed> {
     {
         sys::close(gate);
     }
+    // The program's process waits for this processor, and the host's is idle as yet.
+    if cell.has(option::COPY) {
+        processors::go_to_host();
+    }
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
     // There is nobody else there while the program is executed here.
-    if !cell.has(option::IS_BROUGHT) {
+    if !cell.has(option::COPY) && !cell.has(option::IS_BROUGHT) {
         processors::go_to_host();
     }
     let program = started.await_leaving();

@@ -56,7 +56,8 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
 fn make_copy(mut cell: Cell) {
     match first::clone(&mut cell).at(Step::CloneBox) {
         Ok(Forked::Child) => first::be_first_in_child(&mut cell),
-        Ok(Forked::Parent(_)) => {}
+        // It waits for this processor as often as not.
+        Ok(Forked::Parent(_)) => sys::step_aside(),
         // The line of the copy, not this one's, hears of it; one without a line hears nothing.
         Err(failed) => {
             let _unheard = cell.line().map(|line| report_failure(line, failed));

@@ -8,7 +8,7 @@ use super::wanted::Wanted;
 use crate::cgroup::{Cgroup, CgroupLimits};
 use crate::jail::Jail;
 use crate::jail::key::Key;
-use crate::ready::{Ordered, Origin, Outlook, Ready};
+use crate::ready::{Ordered, Origin, Outlook, ProgramFor, Ready};
 use crate::start::StartError;
 use crate::template::Template;
 use crate::whereabouts::Where;
@@ -91,7 +91,13 @@ impl Stock {
     }
 
     /// A box that waits, or a copy; none if there is nothing of this description.
-    pub(super) fn take(&self, key: &Key, limits: CgroupLimits, crew: &Crew) -> Option<Ready> {
+    pub(super) fn take(
+        &self,
+        key: &Key,
+        limits: CgroupLimits,
+        crew: &Crew,
+        program: ProgramFor<'_>,
+    ) -> Option<Ready> {
         let (spare, ordered, template, cgroup) = {
             let mut kept = self.lock();
             let is_stale = kept.mounts.as_ref().is_some_and(MountWatch::saw_change);
@@ -115,8 +121,9 @@ impl Stock {
             drop(spare);
         } else if let Some(template) = template {
             let limited = || Cgroup::create_for_box(limits, template.hierarchies());
-            // Somebody may have killed the one that was ordered.
-            let copied = ordered.and_then(whole);
+            // Somebody may have killed the one that was ordered, or its program be a wrong one, which is
+            // told when that is to run in the next.
+            let copied = ordered.map(|ordered| ordered.hand(program)).and_then(whole);
             let copied = copied.or_else(|| copy(&template, cgroup.unwrap_or_else(limited)));
             if let Some(copied) = copied {
                 return Some(copied.by(Origin::Copied));

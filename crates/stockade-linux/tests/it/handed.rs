@@ -23,6 +23,23 @@ fn foreseeing(mut jail: Jail) -> Yard {
     yard
 }
 
+/// A yard whose next box is a copy that is being made.
+fn copying(jail: impl Fn() -> Jail) -> Yard {
+    let yard = Yard::new(Warmth::Warm { spares: 0 });
+    let is_copied = || yard.ready(jail(), LIMITS).unwrap().origin() == Origin::Copied;
+    assert!(within(Duration::from_secs(5), is_copied));
+    let call = yard.under_way();
+    yard.anticipate();
+    assert_eq!(yard.waiting(), 1);
+    drop(call);
+    yard
+}
+
+/// One yard for every way in which a box comes to be that gets its program early.
+fn yards(folder: &Path) -> [Yard; 3] {
+    [foreseeing(project(folder)), Yard::new(Warmth::Cold), copying(|| project(folder))]
+}
+
 /// A line of shell for a box with this folder.
 fn line_in(folder: &Path, line: &str) -> Program {
     let place = text(folder.to_str().unwrap());
@@ -37,7 +54,7 @@ fn handed(yard: &Yard, folder: &Path, line: &str) -> Result<Ready, StartError> {
 #[test]
 fn it_runs_on_the_word() {
     let folder = tempfile::tempdir().unwrap();
-    for yard in [foreseeing(project(folder.path())), Yard::new(Warmth::Cold)] {
+    for yard in yards(folder.path()) {
         let ready = handed(&yard, folder.path(), "cat; pwd; echo $$ >&2; exit 3").unwrap();
         assert!(ready.is_handed());
         assert!(ready.attested().unwrap().missing.is_empty());
@@ -68,7 +85,7 @@ fn it_has_its_streams() {
 fn without_the_word_nothing_runs_and_nothing_stays() {
     let folder = tempfile::tempdir().unwrap();
     let mark = Mark::new();
-    for yard in [foreseeing(project(folder.path())), Yard::new(Warmth::Cold)] {
+    for yard in yards(folder.path()) {
         let program = |_: Option<&Cgroup>| {
             let mut program = line_in(folder.path(), "touch ran");
             program.spec = mark.on(program.spec);
@@ -129,25 +146,48 @@ fn its_arguments_are_whole_however_long_they_are() {
 #[test]
 fn what_is_wrong_with_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let with = |change: &dyn Fn(&mut Program)| {
-        let yard = foreseeing(project(folder.path()));
-        let ready = yard.ready_for(project(folder.path()), LIMITS, &|_| {
+    let with = |yard: Yard, change: &dyn Fn(&mut Program)| {
+        let program = |_: Option<&Cgroup>| {
             let mut program = line_in(folder.path(), "touch ran");
             change(&mut program);
             Some(program)
-        });
-        ready.and_then(Ready::go).map(drop)
+        };
+        let ready = yard.ready_for(project(folder.path()), LIMITS, &program)?;
+        // A copy whose program fails at once is followed by another, which gets it later.
+        let run = if ready.is_handed() { ready.go() } else { ready.run(program(None).unwrap()) };
+        run.map(drop)
     };
     let wrong = |step| Err(StartError { step, errno: Errno::NOENT });
-    assert_eq!(
-        with(&|it| it.folder = Folder::Judged(c"/no/such".to_owned())),
-        wrong(Step::EnterDirectory)
-    );
-    assert_eq!(with(&|it| it.path = c"/no/such".to_owned()), wrong(Step::FindProgram));
+    for (nowhere, nothing) in yards(folder.path()).into_iter().zip(yards(folder.path())) {
+        assert_eq!(
+            with(nowhere, &|it| it.folder = Folder::Judged(c"/no/such".to_owned())),
+            wrong(Step::EnterDirectory)
+        );
+        assert_eq!(with(nothing, &|it| it.path = c"/no/such".to_owned()), wrong(Step::FindProgram));
+    }
     assert!(!folder.path().join("ran").exists());
 }
 
-/// One that waits, or that is made by a template, is looked at when its program comes.
+/// It is no fault of the template.
+#[test]
+fn a_wrong_program_does_not_cost_the_template() {
+    let folder = tempfile::tempdir().unwrap();
+    let yard = copying(|| project(folder.path()));
+    let nothing = |_: Option<&Cgroup>| {
+        let mut program = line_in(folder.path(), "true");
+        program.path = c"/no/such".to_owned();
+        Some(program)
+    };
+    for _call in 0..3 {
+        let call = yard.under_way();
+        yard.anticipate();
+        let ready = yard.ready_for(project(folder.path()), LIMITS, &nothing).unwrap();
+        assert_eq!(ready.origin(), Origin::Copied);
+        drop((ready, call));
+    }
+}
+
+/// One that waits was looked at when its program comes, and so was a copy that nobody had anticipated.
 #[test]
 fn a_box_that_waits_gets_its_program_when_it_was_looked_at() {
     let folder = tempfile::tempdir().unwrap();
