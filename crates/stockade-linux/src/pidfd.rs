@@ -37,9 +37,11 @@ fn asked(pidfd: BorrowedFd<'_>) -> rustix::io::Result<i32> {
     /// `PIDFD_GET_INFO`.
     const GET: rustix::ioctl::Opcode = opcode::read_write::<Information>(0xff, 11);
     let mut information = Information::default();
-    // SAFETY: the kernel fills as much of such a structure as its size in the number says.
-    unsafe { ioctl(pidfd, Updater::<GET, Information>::new(&mut information)) }?;
-    i32::try_from(information.pid).map_err(|_| Errno::RANGE)
+    // SAFETY: the number stands for this structure.
+    let question = unsafe { Updater::<GET, Information>::new(&mut information) };
+    // SAFETY: the kernel fills as much of it as its size in the number says.
+    unsafe { ioctl(pidfd, question) }?;
+    i32::try_from(information.pid).map_err(|_too_large| Errno::RANGE)
 }
 
 /// What it writes about the descriptor.
