@@ -1,5 +1,7 @@
 //! What a run may use: time, memory, processes, bytes. Quantities are types, parsed once.
 
+pub(crate) mod shortage;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;

@@ -26,6 +26,7 @@ mod rules;
 mod run;
 mod sessions;
 mod shell;
+mod short;
 mod signals;
 mod support;
 mod tools;

@@ -1,7 +1,7 @@
 //! What decides about later calls is not written by one: policy, journal, trust, and the settings of
 //! agents, there or not. Each is tried without the box first, where it has to succeed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::{Project, Told};
@@ -45,6 +45,11 @@ fn bare(line: &str) {
 
 /// A line as a hook would have it run.
 fn run(project: &Project, line: &str) -> Told {
+    run_with_state(project, &project.beside("state"), line)
+}
+
+/// The same with a folder for state that is spelled like this.
+fn run_with_state(project: &Project, state: &Path, line: &str) -> Told {
     let root = project.beside("");
     let journal = project.journal();
     let args = [
@@ -59,6 +64,7 @@ fn run(project: &Project, line: &str) -> Told {
         line,
     ];
     let mut command = project.command(&args);
+    command.env("XDG_STATE_HOME", state);
     command.env("CODEX_HOME", place(project, "elsewhere"));
     command.env("CLAUDE_CONFIG_DIR", place(project, "dotfiles/claude"));
     Told::from(command.output().unwrap())
@@ -105,6 +111,30 @@ fn files_that_are_not_there_are_not_made() {
         let told = run(&with, &write_line(&with, name));
         assert!(!place(&with, name).exists(), "{name}: {told:?}");
     }
+}
+
+/// However its folder is spelled: by its text this one is not in the project.
+#[test]
+fn the_store_of_what_is_trusted_is_not_made_behind_dots() {
+    const NAME: &str = "state/stockade/trust.json";
+    let without = project();
+    bare(&write_line(&without, NAME));
+    assert!(place(&without, NAME).exists(), "the control failed");
+    let with = project();
+    let state = PathBuf::from(format!("/usr/..{}", with.beside("state").display()));
+    let told = run_with_state(&with, &state, &write_line(&with, NAME));
+    assert!(!place(&with, NAME).exists(), "{told:?}");
+}
+
+/// One that seems to be in the project by its text, and is not, is nothing to prevent there.
+#[test]
+fn a_home_behind_dots_is_no_reason_to_refuse_a_box() {
+    let project = Project::new();
+    project.write("stockade.toml", "[box]\nrequire = [\"protected\"]\n");
+    let mut command = project.command(&["run", "--policy", "stockade.toml", "--", "true"]);
+    command.env("HOME", project.path("../home")).env("XDG_STATE_HOME", project.path("../state"));
+    let told = Told::from(command.output().unwrap());
+    assert_eq!(told.code, 0, "{told:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::command::{Command, Start};
 use super::finding::{Axis, Finding, Weight};
 use super::program::{NoProgram, Place};
 use super::settings::Settings;
+use crate::limits::shortage;
 
 /// What this axis finds in one command of an `Exec` call.
 pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
@@ -106,8 +107,14 @@ fn misplaced(command: &Command<'_>) -> Option<Finding> {
         Err(NoProgram::Unreadable(errno)) => ("unreadable", format!("cannot be opened ({errno})")),
     };
     let text = format!("executable {spelled:?} (argument {argument}) {why}");
-    let instead = "name a program of the system, or an executable file beneath the project root; \
-                   the policy key exec.folders trusts further folders";
+    let shortage = match &command.program {
+        Err(NoProgram::Unreadable(errno)) => shortage::remedy(*errno),
+        Ok(_) | Err(_) => None,
+    };
+    let instead = shortage.unwrap_or(
+        "name a program of the system, or an executable file beneath the project root; \
+         the policy key exec.folders trusts further folders",
+    );
     Some(finding(command, rule, text, instead.to_owned(), None))
 }
 

@@ -133,7 +133,7 @@ impl Programs {
         let (handle, found_at) = open_program(spelled, view, settings)?;
         let stat = stat_of(handle.as_fd()).map_err(NoProgram::Unreadable)?;
         let real = path_of(handle.as_fd()).map_err(NoProgram::Unreadable)?;
-        let place = place_of(&real, &stat, view, settings);
+        let place = place_of(&real, &stat, view, settings)?;
         let mut names = names_on_the_way(spelled, &found_at, &real, view);
         let identity = Identity::of(&stat);
         let (identities, is_known) = if place == Place::System {
@@ -274,19 +274,31 @@ fn may_execute(file: BorrowedFd<'_>, stat: &Stat) -> bool {
     }
 }
 
-fn place_of(real: &Path, stat: &Stat, view: &View<'_>, settings: &Settings) -> Place {
+fn place_of(
+    real: &Path,
+    stat: &Stat,
+    view: &View<'_>,
+    settings: &Settings,
+) -> Result<Place, NoProgram> {
     let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| real.starts_with(folder));
-    if matches!(view.land(real.as_os_str()), Landing::Inside { exists: true, .. }) {
-        // A root of `/` holds the system folders too; there the stricter word is the truer one.
-        let is_system = is_in(&settings.folders) && !writable(real, stat);
-        return if is_system { Place::System } else { Place::Root };
+    match view.land(real.as_os_str()) {
+        Landing::Inside { exists: true, .. } => {
+            // A root of `/` holds the system folders too; there the stricter word is the truer one.
+            let is_system = is_in(&settings.folders) && !writable(real, stat);
+            return Ok(if is_system { Place::System } else { Place::Root });
+        }
+        // That says nothing about the program.
+        Landing::Unknowable(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
+            return Err(NoProgram::Unreadable(errno));
+        }
+        Landing::Inside { .. } | Landing::Outside { .. } | Landing::Unknowable(_) => {}
     }
-    match (is_in(&settings.toolchains), is_in(&settings.folders)) {
+    Ok(match (is_in(&settings.toolchains), is_in(&settings.folders)) {
         (true, _) => Place::System,
         (false, false) => Place::Elsewhere,
         (false, true) if writable(real, stat) => Place::Writable,
         (false, true) => Place::System,
-    }
+    })
 }
 
 /// Whether the caller, or anyone at all, could have put another file there. Root could, always:

@@ -4,6 +4,7 @@
 use stockade_linux::{Errno, StartError, Step};
 
 use crate::guarantee::Guarantee;
+use crate::limits::shortage;
 
 /// What forbids user namespaces, by a file and what it says.
 const SWITCHES: [(&str, &str, &str); 3] = [
@@ -161,6 +162,9 @@ pub(super) fn guarantee_of(step: Step) -> Option<Guarantee> {
 
 /// What to do where a step of a launch fails.
 pub(super) fn for_step(error: StartError) -> &'static str {
+    if let Some(remedy) = shortage::remedy(error.errno) {
+        return remedy;
+    }
     match (error.step, guarantee_of(error.step)) {
         (Step::FilterCalls, _) => FOR_FILTERS,
         (Step::MapOwners, _) => {
@@ -189,6 +193,21 @@ pub(super) fn for_step(error: StartError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_used_up_is_named_whatever_it_was_wanted_for() {
+        for (step, errno, expected) in [
+            (Step::OpenControl, Errno::MFILE, "ulimit -n"),
+            (Step::CloneBox, Errno::AGAIN, "ulimit -u"),
+            (Step::PrepareBox, Errno::NOMEM, "memory"),
+            (Step::Execute, Errno::TOOBIG, "environment"),
+            (Step::Execute, Errno::NOEXEC, "a program for this machine"),
+            (Step::CloneBox, Errno::PERM, "stockade doctor"),
+        ] {
+            let said = for_step(StartError { step, errno });
+            assert!(said.contains(expected), "{step:?} {errno:?}: {said}");
+        }
+    }
 
     #[test]
     fn each_reason_is_recognised_by_what_files_say() {

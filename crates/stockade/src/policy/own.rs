@@ -47,16 +47,48 @@ pub(crate) fn settings() -> impl Iterator<Item = PathBuf> {
     in_home.chain(named).chain(trust).chain(OF_MACHINE.map(PathBuf::from)).map(|path| real(&path))
 }
 
-/// The path behind links, if it is a folder that is there; else its name in the folder above it.
+/// The path behind links and without `..`, if it is a folder that is there; else its name in the folder
+/// above it.
 fn real(path: &Path) -> PathBuf {
-    real_folder(path).unwrap_or_else(|_absent| path.to_owned())
+    match (real_folder(path), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(above), Some(name)) => real(above).join(name),
+        // It ends in `..`, and what is above that is not there.
+        (Err(_), Some(above), None) => real(above).parent().unwrap_or(above).to_owned(),
+        (Err(_), None, _) => path.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
+    use super::{real, real_folder};
     use crate::policy::Policy;
+
+    /// One with `..` could seem to be beneath a folder that it is not in, and the other way round.
+    #[test]
+    fn a_path_that_is_not_there_is_in_its_real_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = real_folder(folder.path()).unwrap();
+        std::fs::create_dir_all(base.join("project/state")).unwrap();
+        std::os::unix::fs::symlink("project/state", base.join("link")).unwrap();
+        for (path, expected) in [
+            ("project/../home/.claude", "home/.claude"),
+            ("elsewhere/../project/state/stockade/trust.json", "project/state/stockade/trust.json"),
+            ("link/stockade/trust.json", "project/state/stockade/trust.json"),
+            ("link/../stockade/no/../trust.json", "project/stockade/trust.json"),
+            ("no/..", ""),
+        ] {
+            // `components` leaves a trailing slash out.
+            assert_eq!(
+                real(&base.join(path)),
+                base.join(expected).components().collect::<PathBuf>(),
+                "{path}"
+            );
+        }
+        assert_eq!(real(Path::new("/../no")), Path::new("/no"));
+    }
 
     #[test]
     fn only_what_calls_could_write_is_added() {
