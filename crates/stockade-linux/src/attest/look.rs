@@ -44,20 +44,21 @@ impl Surroundings {
         is_only(&mounts_in(&self.mounts), "/")
     }
 
-    /// The same, looked at again.
+    /// The same, with the mounts looked at again.
     pub(crate) fn again(self) -> rustix::io::Result<Self> {
-        around(self.spaces)
+        Ok(Self { mounts: mounts_of(&self.spaces)?, ..self })
     }
 }
 
 /// Looks at what else is around it.
 pub(super) fn around(spaces: Spaces) -> rustix::io::Result<Surroundings> {
-    let process = &spaces.process;
-    Ok(Surroundings {
-        mounts: read(&format!("{process}/mountinfo"))?,
-        cgroups: read(&format!("{process}/cgroup"))?,
-        spaces,
-    })
+    let cgroups = read(&format!("{}/cgroup", spaces.process))?;
+    // Last, for those of the host may be about to go.
+    Ok(Surroundings { mounts: mounts_of(&spaces)?, cgroups, spaces })
+}
+
+fn mounts_of(spaces: &Spaces) -> rustix::io::Result<String> {
+    read(&format!("{}/mountinfo", spaces.process))
 }
 
 const NAMESPACES: [(Mechanism, &CStr); 7] = [

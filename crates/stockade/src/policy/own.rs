@@ -44,7 +44,10 @@ pub(crate) fn settings() -> impl Iterator<Item = PathBuf> {
     let named = NAMED.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let named = named.filter(|path| path.is_absolute());
     let trust = TrustStore::default_path();
-    in_home.chain(named).chain(trust).chain(OF_MACHINE.map(PathBuf::from)).map(|path| real(&path))
+    let spelled_by_others = named.chain(trust).map(|path| real(&path));
+    let known = in_home.chain(OF_MACHINE.map(PathBuf::from));
+    let known = known.map(|path| real_folder(&path).unwrap_or(path));
+    known.chain(spelled_by_others)
 }
 
 /// The path behind links and without `..`, if it is a folder that is there; else its name in the folder
