@@ -73,8 +73,10 @@ pub(crate) fn fail_in_child(cell: &Cell, failed: Failed) -> ! {
 fn make_box(cell: &mut Cell) -> Result<(), Failed> {
     // A template ignores the end of its copies; a copy has children of its own.
     sys::heed_children().at(Step::ClearSignals)?;
-    // A session has turns of its own, where the kernel groups them so, and waits less for its keeper.
-    sys::setsid().at(Step::OpenSession)?;
+    if !cell.has(option::COPY) {
+        // A session has turns of its own, where the kernel groups them so, and waits less for its keeper.
+        sys::setsid().at(Step::OpenSession)?;
+    }
     sys::set_name(c"stockade-box");
     apply::make_box_in_child(cell)?;
     // A change of ids or capabilities clears this, so it comes late. Should the parent have died
