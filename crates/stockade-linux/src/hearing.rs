@@ -94,7 +94,7 @@ pub(crate) fn hear_executed(gate: &Line) -> Result<(), StartError> {
 }
 
 /// The step that has failed, if the program's process has told of one.
-pub(crate) fn hear_failed(gate: &Line) -> Option<StartError> {
+pub(crate) fn hear_program_failed(gate: &Line) -> Option<StartError> {
     loop {
         match gate.hear_as(Failure::default(), Patience::None) {
             Ok(Heard::Message(Failure { step: gate::READY | gate::READY_LANDLOCKED, .. }, _)) => {}

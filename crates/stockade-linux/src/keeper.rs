@@ -75,9 +75,10 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use self::step::Step;
+use crate::pidfd::has_ended;
 use crate::spawning::{self, Image, Spawning};
 use crate::start::{At, StartError};
-use crate::whereabouts::{Where, has_ended};
+use crate::whereabouts::Where;
 
 pub(crate) static PROGRAM: &[u8] = include_bytes!(env!("STOCKADE_KEEPER"));
 

@@ -1,8 +1,9 @@
-//! The number of a process that is known by its pidfd.
+//! What a process is asked by its pidfd: its number, and whether it has ended.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::ioctl::{Updater, ioctl, opcode};
 use rustix::process::Pid;
@@ -18,6 +19,13 @@ pub(crate) fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
     };
     let number = number.filter(|number| *number > 0);
     number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
+}
+
+/// Whether a process has ended, as far as can be told.
+pub(crate) fn has_ended(pidfd: &OwnedFd) -> bool {
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
+    !matches!(poll(&mut ended, Some(&NOW)), Ok(0))
 }
 
 /// `struct pidfd_info` of `linux/pidfd.h`, as Linux 6.13 has it.

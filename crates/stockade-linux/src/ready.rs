@@ -11,7 +11,7 @@ use crate::cgroup::{Cgroup, Limits};
 use crate::control::Line;
 use crate::handing::{Program, hand};
 use crate::hearing::{
-    House, hear_executed, hear_failed, hear_first, hear_first_failed, hear_left, hear_ready,
+    House, hear_executed, hear_first, hear_first_failed, hear_left, hear_program_failed, hear_ready,
 };
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
@@ -149,7 +149,7 @@ impl Ordered {
         // Nothing can be seen of a process that has gone because it could not take its program on.
         if handed.is_some()
             && !seen.as_ref().is_ok_and(Seen::is_whole)
-            && let Some(failed) = hear_failed(&gate)
+            && let Some(failed) = hear_program_failed(&gate)
         {
             return Err(failed);
         }

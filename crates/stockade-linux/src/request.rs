@@ -18,9 +18,8 @@ pub(crate) struct Packed {
     pub(crate) strings: Vec<u8>,
 }
 
-/// Packs everything in the specification that is not a descriptor, of which who sends it says how many there
-/// are, and the paths of a program and
-/// its working directory in a box that waits for them.
+/// Packs everything in the specification that is not a descriptor, and the paths of a program and its working
+/// directory in a box that waits for them. Who sends it says how many descriptors there are.
 pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Packed> {
     let layout = Layout::of(&spec.argv, &spec.env, spec.script.as_deref(), in_box);
     let (rlimits, rlimit_count) = spec.rlimits.table();

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::keeper::wire::PROCESSOR_WORDS;
+use crate::pidfd::has_ended;
 use crate::proc;
 
 /// Where a process runs.
@@ -54,13 +54,6 @@ fn send_to(process: Pid, pidfd: &OwnedFd, processors: &CpuSet) {
         // It only takes longer otherwise.
         let _stays = sched_setaffinity(Some(process), processors);
     }
-}
-
-/// Whether a process has ended, as far as can be told.
-pub(crate) fn has_ended(pidfd: &OwnedFd) -> bool {
-    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
-    !matches!(poll(&mut ended, Some(&NOW)), Ok(0))
 }
 
 /// Whether no more seem to run than there are processors for this thread: those of ours, and one of the
