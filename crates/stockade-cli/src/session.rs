@@ -8,7 +8,7 @@ mod letter;
 mod place;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use stockade::call::SessionName;
 use stockade::inspect::Root;
 
 pub(crate) use self::host::host;
-use self::letter::{Letter, Reply};
+use self::letter::{Letter, Reply, Sent};
 use self::place::Place;
 use crate::args::{Code, Common};
 use crate::code::{language, source};
@@ -42,34 +42,61 @@ pub(crate) fn code(code: &Code, name: &SessionName) -> Answer {
         quiet: common.quiet,
         end: code.end,
     };
-    let lock = place.lock()?;
-    let line = match place.find()? {
-        Some(line) => line,
-        None if code.end => return Err(format!("end the session {name}: there is none").into()),
-        None => begin(&place)?,
-    };
-    drop(lock);
     let terminal = if common.no_ask { None } else { ask::open() };
-    letter.send(&line, &source, terminal.as_ref())?;
-    answer(line, name)
+    loop {
+        let lock = place.lock()?;
+        let (line, is_new) = match place.find()? {
+            Some(line) => (line, false),
+            None if code.end => return Err(format!("end the session {name}: there is none").into()),
+            None => (begin(&place)?, true),
+        };
+        drop(lock);
+        let said = match letter.send(&line, &source, terminal.as_ref())? {
+            Sent::Whole => hear(line),
+            Sent::Refused => Said::NotTaken,
+        };
+        // It was found at its end, which was not in sight yet: the next is another.
+        if !matches!(said, Said::NotTaken) || is_new {
+            return answer(said, name);
+        }
+    }
+}
+
+/// What the process that keeps the session said of a call.
+enum Said {
+    Reply(Reply),
+    /// It ended before it read the call.
+    NotTaken,
+    /// It ended, and nobody knows what became of the call.
+    Nothing,
+}
+
+/// Waits for the reply. A socket that is closed with something unread in it, or before it was
+/// accepted, is reset.
+fn hear(mut line: UnixStream) -> Said {
+    let mut text = String::new();
+    match line.read_to_string(&mut text) {
+        Ok(_) => Reply::parse(&text).map_or(Said::Nothing, Said::Reply),
+        Err(error) if error.kind() == ErrorKind::ConnectionReset && text.is_empty() => {
+            Said::NotTaken
+        }
+        Err(_) => Said::Nothing,
+    }
 }
 
 /// What became of the call; the output was written by the host, to our own streams.
-fn answer(mut line: UnixStream, name: &SessionName) -> Answer {
-    let mut text = String::new();
-    let read = line.read_to_string(&mut text);
-    let reply = read.ok().and_then(|_| Reply::parse(&text));
-    match reply {
-        Some(Reply::Done(status)) => Ok(Status::Program(status)),
-        Some(Reply::Error(why)) => Err(why.into()),
-        None => {
-            render::complain(&format!(
-                "the session {name} was lost: the process that kept it has ended; the next call \
-                 gets a fresh one"
-            ));
-            Ok(Status::Failed)
-        }
-    }
+fn answer(said: Said, name: &SessionName) -> Answer {
+    let lost = match said {
+        Said::Reply(Reply::Done(status)) => return Ok(Status::Program(status)),
+        Said::Reply(Reply::Error(why)) => return Err(why.into()),
+        Said::NotTaken => "began and ended before it took this call",
+        Said::Nothing => "has ended",
+    };
+    render::complain(&format!(
+        "the session {name} was lost: the process that kept it {lost}; the next call gets a fresh \
+         one"
+    ));
+    Ok(Status::Failed)
 }
 
 /// Starts the process that keeps a session. It takes the calls of a socket that is there before it,

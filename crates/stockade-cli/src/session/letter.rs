@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::cmsg_space;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -57,6 +58,14 @@ pub(crate) enum Reply {
     Error(String),
 }
 
+/// What became of a letter.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    Whole,
+    /// Nobody is there any more to take it.
+    Refused,
+}
+
 /// What was typed, in a memory file.
 pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Result<OwnedFd, Failed> {
     let mut file = File::from(memfd_create("typed", MemfdFlags::CLOEXEC)?);
@@ -94,7 +103,7 @@ impl Letter {
         line: &UnixStream,
         source: &[u8],
         terminal: Option<&File>,
-    ) -> Result<(), Failed> {
+    ) -> Result<Sent, Failed> {
         let text = serde_json::to_vec(self)?;
         let mut file = File::from(memfd_create("source", MemfdFlags::CLOEXEC)?);
         file.write_all(source)?;
@@ -107,10 +116,11 @@ impl Letter {
             return Err("hand the call over: too many descriptors".into());
         }
         let sent = sendmsg(line, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL);
-        if sent.map_err(|errno| format!("hand the call over: {errno}"))? == text.len() {
-            Ok(())
-        } else {
-            Err("hand the call over: it is too long".into())
+        match sent {
+            Ok(bytes) if bytes == text.len() => Ok(Sent::Whole),
+            Ok(_) => Err("hand the call over: it is too long".into()),
+            Err(Errno::PIPE | Errno::CONNRESET) => Ok(Sent::Refused),
+            Err(errno) => Err(format!("hand the call over: {errno}").into()),
         }
     }
 

@@ -1,9 +1,13 @@
 //! Sessions of `stockade code`, which outlive the command that begins them.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::support::{self, Project, Told, skip};
 
@@ -120,11 +124,45 @@ fn whoever_kills_the_keeper_of_a_session_ends_it_and_the_next_call_begins_anew()
     assert_eq!(scene.sockets().len(), 1, "its socket is left");
     let told = scene.python("one", "'x' in globals()", &["--json"]);
     let report = told.json();
-    assert_eq!((&report["stdout"], &report["session"]["new"]), (&"False\n".into(), &true.into()));
+    assert_eq!(
+        (&report["stdout"], &report["session"]["new"]),
+        (&"False\n".into(), &true.into()),
+        "{told:?}"
+    );
     let killed = scene.python("one", "import os\nos.kill(os.getpid(), 9)", &[]);
     assert_eq!(killed.code, 137, "{killed:?}");
     assert!(killed.stderr.contains("the next call gets a fresh one"), "{killed:?}");
-    assert_eq!(scene.python("one", "1 + 1", &[]).stdout, "2\n");
+    let told = scene.python("one", "1 + 1", &[]);
+    assert_eq!(told.stdout, "2\n", "{told:?}");
+}
+
+#[test]
+fn a_call_that_the_last_keeper_did_not_take_is_taken_by_the_next() {
+    let Some(scene) = Scene::new() else { return };
+    scene.python("one", "x = 1", &[]);
+    let socket = scene.sockets().remove(0);
+    assert_eq!(scene.0.stockade(&["code", "--session", "one", "--end"]).code, 0);
+    for does_accept in [false, true] {
+        // It is there when the call comes, and ends without a look at it.
+        let listener = UnixListener::bind(&socket).unwrap();
+        let told = std::thread::scope(|scope| {
+            let call = scope.spawn(|| scene.python("one", "'x' in globals()", &["--json"]));
+            let line = does_accept.then(|| listener.accept().unwrap());
+            let of = line.as_ref().map_or(listener.as_fd(), |(line, _)| line.as_fd());
+            let mut polled = [PollFd::new(&of, PollFlags::IN)];
+            poll(&mut polled, None).unwrap();
+            drop(listener);
+            drop(line);
+            call.join().unwrap()
+        });
+        let report = told.json();
+        assert_eq!(
+            (&report["stdout"], &report["session"]["new"]),
+            (&"False\n".into(), &true.into()),
+            "accepted: {does_accept}"
+        );
+        assert_eq!(scene.0.stockade(&["code", "--session", "one", "--end"]).code, 0);
+    }
 }
 
 #[test]

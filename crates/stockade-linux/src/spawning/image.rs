@@ -64,8 +64,11 @@ fn empty_file() -> Result<usize, i32> {
 pub(super) fn fill(file: usize, mut bytes: &[u8]) -> Result<(), i32> {
     while !bytes.is_empty() {
         let at = bytes.as_ptr().expose_provenance();
-        let written = in_child(libc::SYS_write, [file, at, bytes.len(), 0, 0, 0])?;
-        bytes = bytes.get(written..).unwrap_or_default();
+        match in_child(libc::SYS_write, [file, at, bytes.len(), 0, 0, 0]) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(libc::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
     in_child(libc::SYS_fcntl, [file, word(libc::F_ADD_SEALS), word(seals), 0, 0, 0]).map(drop)
