@@ -40,7 +40,7 @@ pub(crate) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Me
 }
 
 /// The host's own namespaces, which a box must not have.
-pub(crate) fn look_at_host(expected: &Expected) -> Namespaces {
+pub(crate) fn look_at_host(expected: &Expected) -> rustix::io::Result<Namespaces> {
     Namespaces::of_host(expected)
 }
 

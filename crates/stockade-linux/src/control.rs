@@ -10,8 +10,9 @@ use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, Result};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send,
+    sendmsg, socketpair,
 };
 
 use crate::keeper::boxed::DESCRIPTORS_MAX;
@@ -54,6 +55,12 @@ impl Line {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         Ok((Self(ours), theirs))
+    }
+
+    /// The same for a test that plays the other.
+    #[cfg(test)]
+    pub(crate) fn both() -> Result<(Self, Self)> {
+        Self::pair().map(|(ours, theirs)| (ours, Self(theirs)))
     }
 
     /// Sends a message with its descriptors.
@@ -114,6 +121,10 @@ impl Line {
                 Err(Errno::AGAIN) => return Ok(Heard::Nothing),
                 Err(errno) => return Err(errno),
                 Ok(message) if message.bytes == 0 => return Ok(Heard::Closed),
+                // Something came along for which this process has no descriptor left.
+                Ok(message) if message.flags.contains(ReturnFlags::CTRUNC) => {
+                    return Err(Errno::MFILE);
+                }
                 Ok(message) if message.bytes != size_of::<T>() => return Err(Errno::PROTO),
                 Ok(_) => return Ok(Heard::Message(into, first_descriptor(&mut ancillary))),
             }
@@ -131,4 +142,18 @@ fn first_descriptor(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> 
     ancillary.drain().find_map(|message| {
         if let RecvAncillaryMessage::ScmRights(mut rights) = message { rights.next() } else { None }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_lost_its_descriptors_is_told_as_a_want_of_them() {
+        let (near, far) = Line::both().unwrap();
+        let too_many = [near.as_fd(); DESCRIPTORS_MAX];
+        far.send(&Failure::default(), &too_many).unwrap();
+        let heard = near.hear_as(Failure::default(), Patience::None);
+        assert_eq!(heard.map(drop), Err(Errno::MFILE));
+    }
 }

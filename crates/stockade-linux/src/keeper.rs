@@ -69,13 +69,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use std::{env, thread};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::process::{Pid, Signal, pidfd_send_signal};
+use rustix::process::Pid;
 
 use self::step::Step;
-use crate::pidfd::has_ended;
+use crate::pidfd::{ends_within, has_ended, kill};
 use crate::spawning::{self, Image, Spawning};
 use crate::start::{At, StartError};
 use crate::whereabouts::Where;
@@ -283,10 +283,9 @@ const SHORT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Waits for the end of a process, and makes sure of it.
 fn end(process: &OwnedFd, patience: &Timespec) {
-    let mut ended = [PollFd::new(process, PollFlags::IN)];
-    if !matches!(poll(&mut ended, Some(patience)), Ok(1..)) {
+    if !ends_within(process, patience) {
         // Stopped or stuck. What it holds dies with it by its parent-death signal.
-        let _gone = pidfd_send_signal(process, Signal::KILL);
+        kill(process);
     }
     spawning::reap(process);
 }

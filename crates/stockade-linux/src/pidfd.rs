@@ -1,12 +1,12 @@
-//! What a process is asked by its pidfd: its number, and whether it has ended.
+//! What a process is asked by its pidfd: its number, whether it has ended, and to end.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::ioctl::{Updater, ioctl, opcode};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use crate::proc;
 
@@ -26,6 +26,17 @@ pub(crate) fn has_ended(pidfd: &OwnedFd) -> bool {
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
     !matches!(poll(&mut ended, Some(&NOW)), Ok(0))
+}
+
+/// Whether it is seen to end in this time.
+pub(crate) fn ends_within(pidfd: &OwnedFd, patience: &Timespec) -> bool {
+    let mut ended = [PollFd::new(pidfd, PollFlags::IN)];
+    retry_on_intr(|| poll(&mut ended, Some(patience))).is_ok_and(|ended| ended > 0)
+}
+
+/// Kills it, also if it was stopped. Who is gone already is what is wanted.
+pub(crate) fn kill(pidfd: &OwnedFd) {
+    let _gone = pidfd_send_signal(pidfd, Signal::KILL);
 }
 
 /// `struct pidfd_info` of `linux/pidfd.h`, as Linux 6.13 has it.

@@ -19,6 +19,7 @@ use crate::keeper::boxed::{ENTRANCES_MAX, gate};
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
 use crate::keeper::wire::{Failure, form};
+use crate::pidfd::kill;
 use crate::remains::Remains;
 use crate::running::Running;
 use crate::start::{At, OurStreams, StartError};
@@ -143,7 +144,8 @@ impl Ordered {
 
     /// Waits until the program's process waits.
     pub(crate) fn meet(self) -> Result<Ready, StartError> {
-        let Self { gate, line, outlook, mut remains, handed, is_brought } = self;
+        // What is named first goes last: whoever waits for the end of a box has closed its lines.
+        let Self { mut remains, gate, line, outlook, handed, is_brought } = self;
         let owner = outlook.owner;
         let seen = see(&gate, &line, outlook, &mut remains);
         // Nothing can be seen of a process that has gone because it could not take its program on.
@@ -207,7 +209,9 @@ fn see(
     // The namespaces are there, and then the mounts; the program's process puts its locks on
     // meanwhile.
     let spaces = match attest {
-        Attest::BeforeExecution => pid.map(|pid| attest::look_at_spaces(&expected, pid, &host)),
+        Attest::BeforeExecution => {
+            pid.map(|pid| host.and_then(|host| attest::look_at_spaces(&expected, pid, &host)))
+        }
         Attest::No => None,
     };
     let (around, house) = match spaces {
@@ -315,9 +319,10 @@ impl Ready {
 
     /// Waits until its program has been executed.
     fn executed(self, ours: OurStreams) -> Result<Running, StartError> {
-        hear_executed(&self.gate)?;
         // The next that is heard is the end.
-        hear_left(&self.line, self.house)?;
+        let heard = hear_executed(&self.gate).and_then(|()| hear_left(&self.line, self.house));
+        // It may have been executed all the same, and nobody would hold it to anything.
+        heard.inspect_err(|_failed| kill(&self.pidfd))?;
         self.remains.cgroup().into_iter().for_each(Cgroup::sweep);
         let Self { line, pid, pidfd, expected, attested, remains, mut duty, described, .. } = self;
         drop(described);
@@ -342,3 +347,6 @@ fn look_around(
         other => Ok((other, house)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 
 use crate::cgroup::Cgroup;
 use crate::control::Line;
 use crate::keeper::Keeper;
+use crate::pidfd::{ends_within, kill};
 use crate::template::Template;
 
 /// Processes and folders that are waited for and removed when this is dropped, in this order.
@@ -37,7 +38,7 @@ impl Remains {
     }
 }
 
-/// The first process of a box, by its pidfd. Dropping it waits for its end.
+/// The first process of a box, by its pidfd. Dropping it waits for its end, and makes sure of it.
 #[derive(Debug)]
 pub(crate) struct First(OwnedFd);
 
@@ -45,7 +46,11 @@ impl Drop for First {
     fn drop(&mut self) {
         // It gives up on its tree after five seconds.
         const PATIENCE: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
-        let mut ended = [PollFd::new(&self.0, PollFlags::IN)];
-        let _either = poll(&mut ended, Some(&PATIENCE));
+        const MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+        if !ends_within(&self.0, &PATIENCE) {
+            // It was stopped, and cannot hear that it is to end. All in the box ends with it.
+            kill(&self.0);
+            let _either = ends_within(&self.0, &MOMENT);
+        }
     }
 }

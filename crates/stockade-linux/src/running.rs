@@ -125,7 +125,7 @@ impl Running {
         match &self.expected {
             Some(expected) if self.result.is_none() => match attest::lost(expected, self.pid) {
                 // The box has just ended, and can write nowhere.
-                Err(Errno::NOENT | Errno::SRCH | Errno::INVAL) => Ok(Vec::new()),
+                Err(Errno::NOENT | Errno::SRCH) => Ok(Vec::new()),
                 other => Ok(other?),
             },
             Some(_) | None => Ok(Vec::new()),

@@ -281,7 +281,7 @@ fn attest(
         Heard::Closed => return Ok(None),
     };
     let tested = Tested { landlock: said.step == gate::READY_LANDLOCKED, broker: false };
-    let host = attest::look_at_host(expected);
+    let host = attest::look_at_host(expected).at(Step::Attest)?;
     let spaces = attest::look_at_spaces(expected, program, &host).at(Step::Attest)?;
     let around = attest::look_around(spaces).at(Step::Attest)?;
     let attested = attest::look(expected, around, tested).at(Step::Attest)?;

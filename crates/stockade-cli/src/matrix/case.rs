@@ -47,8 +47,9 @@ const PLAIN: Case = Case {
     worked: |_| None,
 };
 
-/// A child of the shell, so that the end of the shell alone does not end it.
-const BEATS: &str = "(i=0; while :; do i=$((i+1)); echo $i > beat; sleep 0.1; done) &\nwait\n";
+/// A child of the shell, so that the end of the shell alone does not end it. What it has counted is never
+/// gone, not even for a moment.
+const BEATS: &str = "(i=0; while :; do i=$((i+1)); echo $i >> beat; sleep 0.1; done) &\nwait\n";
 
 pub(super) const CASES: &[Case] = &[
     Case {

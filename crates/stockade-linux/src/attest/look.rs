@@ -34,7 +34,7 @@ pub(super) fn spaces(
 ) -> rustix::io::Result<Spaces> {
     let program = if expected.has_namespaces { only_child(first)? } else { number(first) };
     let process = format!("/proc/{program}");
-    let namespaces = Namespaces::of(&process, expected).other_than(host);
+    let namespaces = Namespaces::of(&process, expected)?.other_than(host);
     Ok(Spaces { process, namespaces })
 }
 
@@ -46,7 +46,7 @@ impl Surroundings {
 
     /// The same, with the mounts looked at again.
     pub(crate) fn again(self) -> rustix::io::Result<Self> {
-        Ok(Self { mounts: mounts_of(&self.spaces)?, ..self })
+        Ok(Self { mounts: mounts_of(&self.spaces.process)?, ..self })
     }
 }
 
@@ -54,11 +54,15 @@ impl Surroundings {
 pub(super) fn around(spaces: Spaces) -> rustix::io::Result<Surroundings> {
     let cgroups = read(&format!("{}/cgroup", spaces.process))?;
     // Last, for those of the host may be about to go.
-    Ok(Surroundings { mounts: mounts_of(&spaces)?, cgroups, spaces })
+    Ok(Surroundings { mounts: mounts_of(&spaces.process)?, cgroups, spaces })
 }
 
-fn mounts_of(spaces: &Spaces) -> rustix::io::Result<String> {
-    read(&format!("{}/mountinfo", spaces.process))
+fn mounts_of(process: &str) -> rustix::io::Result<String> {
+    match read(&format!("{process}/mountinfo")) {
+        // What the kernel says of a process that has just ended.
+        Err(Errno::INVAL) => Err(Errno::SRCH),
+        other => other,
+    }
 }
 
 const NAMESPACES: [(Mechanism, &CStr); 7] = [
@@ -77,18 +81,16 @@ pub(crate) struct Namespaces(Vec<(Mechanism, CString)>);
 
 impl Namespaces {
     /// Those of the host.
-    pub(super) fn of_host(expected: &Expected) -> Self {
+    pub(super) fn of_host(expected: &Expected) -> rustix::io::Result<Self> {
         Self::of("/proc/self", expected)
     }
 
-    fn of(process: &str, expected: &Expected) -> Self {
+    fn of(process: &str, expected: &Expected) -> rustix::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(folder) = open(format!("{process}/ns"), flags, Mode::empty()) else {
-            return Self(Vec::new());
-        };
+        let folder = open(format!("{process}/ns"), flags, Mode::empty())?;
         let asked = NAMESPACES.iter().filter(|(one, _)| expected.asked.contains(one));
         let link = |kind| readlinkat(&folder, kind, Vec::with_capacity(32)).ok();
-        Self(asked.filter_map(|(one, kind)| Some((*one, link(*kind)?))).collect())
+        Ok(Self(asked.filter_map(|(one, kind)| Some((*one, link(*kind)?))).collect()))
     }
 
     /// The kinds of which both are known, and not the same.
@@ -152,7 +154,7 @@ fn only_child(first: Pid) -> rustix::io::Result<String> {
 
 /// The mechanisms made of mounts that are no longer there, although they were asked for.
 pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
-    let mountinfo = read(&format!("/proc/{}/mountinfo", number(first)))?;
+    let mountinfo = mounts_of(&format!("/proc/{}", number(first)))?;
     let mounts = mounts_in(&mountinfo);
     let asked = expected.asked.iter().copied();
     Ok(asked
@@ -304,5 +306,19 @@ impl Status {
             no_new_privileges: privileges? == "1",
             filters: if seccomp? == "2" { filters } else { 0 },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jail::Jail;
+
+    /// It would be reported as a box that lacks its namespaces.
+    #[test]
+    fn namespaces_that_cannot_be_looked_at_are_not_said_to_be_missing() {
+        let expected = Expected::of(&Jail::new(c"/bin/true", c"/"));
+        assert_eq!(Namespaces::of("/proc/no", &expected).map(drop), Err(Errno::NOENT));
+        assert!(!Namespaces::of_host(&expected).unwrap().0.is_empty());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
+
 use super::crew::{Crew, Office, Work};
 use super::mounts::MountWatch;
 use super::wanted::Wanted;
@@ -121,10 +123,14 @@ impl Stock {
             drop(spare);
         } else if let Some(template) = template {
             let limited = || Cgroup::create_for_box(limits, template.hierarchies());
-            // Somebody may have killed the one that was ordered, or its program be a wrong one, which is
-            // told when that is to run in the next.
-            let copied = ordered.map(|ordered| ordered.hand(program)).and_then(whole);
-            let copied = copied.or_else(|| copy(&template, cgroup.unwrap_or_else(limited)));
+            let copied = match ordered.map(|ordered| ordered.hand(program).meet()) {
+                Some(Ok(ready)) if ready.is_whole() => Some(ready),
+                // Who is silent would be asked in vain for another.
+                Some(Err(StartError { errno: Errno::TIMEDOUT, .. })) => None,
+                // Somebody may have killed the one that was ordered, or its program be a wrong one, which
+                // is told when that is to run in the next.
+                Some(_) | None => copy(&template, cgroup.unwrap_or_else(limited)),
+            };
             if let Some(copied) = copied {
                 return Some(copied.by(Origin::Copied));
             }
@@ -207,9 +213,4 @@ impl Stock {
 /// A copy that has all that was asked for.
 fn copy(template: &Arc<Template>, cgroup: Cgroup) -> Option<Ready> {
     template.copy(cgroup).ok().filter(Ready::is_whole)
-}
-
-/// The same of one that was ordered.
-fn whole(ordered: Ordered) -> Option<Ready> {
-    ordered.meet().ok().filter(Ready::is_whole)
 }

@@ -57,6 +57,7 @@ fn plays_a_role_when_asked() {
         Ok("box-leaks") => box_leaks(),
         Ok("expects-killed") => crate::early::expect_what_is_killed(),
         Ok("moves-template") => crate::yard::move_template(),
+        Ok("stops-template") => crate::yard::stop_template(),
         Ok("lacks-descriptors") => crate::beside::start_without_descriptors(),
         Ok("expects") => crate::early::expect_in_vain(),
         Ok("expects-and-moves") => crate::early::expect_and_move(),

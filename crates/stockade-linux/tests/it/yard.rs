@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{Write, stderr};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stockade_linux::{
     CgroupLimits, Controller, Ended, Expectation, Jail, KeeperLost, Mechanism, Mount, Network,
@@ -123,14 +123,7 @@ fn a_copy_uses_all_processors_whoever_moves_the_template() {
 
 pub(crate) fn move_template() {
     let yard = with_template(|| closed("/bin/sh"));
-    let is_template = |pid: &u32| {
-        fs::read_to_string(format!("/proc/{pid}/comm"))
-            .is_ok_and(|name| name.trim() == "stockade-yard")
-    };
-    let keepers = children_of(std::process::id()).into_iter();
-    let template = keepers.flat_map(children_of).find(is_template).unwrap();
-    let signal =
-        |name: &str| bare("kill").args([name, template.to_string().as_str()]).status().unwrap();
+    let signal = signal_to_template();
     signal("-STOP");
     std::thread::scope(|scope| {
         let copy = scope.spawn(|| processors_in(yard.ready(closed("/bin/sh"), LIMITS).unwrap()));
@@ -142,6 +135,39 @@ pub(crate) fn move_template() {
         say("processors", copy.join().unwrap());
         say("all", processors());
     });
+}
+
+/// Sends signals to the only template of this process.
+fn signal_to_template() -> impl Fn(&str) {
+    let is_template = |pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|name| name.trim() == "stockade-yard")
+    };
+    let keepers = children_of(std::process::id()).into_iter();
+    let template = keepers.flat_map(children_of).find(is_template).unwrap().to_string();
+    move |name| assert!(bare("kill").args([name, template.as_str()]).status().unwrap().success())
+}
+
+/// Who did not make the copy that was ordered would not make another either.
+#[test]
+fn a_template_that_was_stopped_is_waited_for_once() {
+    let output = command("stops-template").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said(&told, "origin"), "Made");
+    let patience: u64 = said(&told, "seconds").parse().unwrap();
+    assert!((9..18).contains(&patience), "{patience} s");
+}
+
+pub(crate) fn stop_template() {
+    let yard = with_template(|| closed("/bin/sh"));
+    signal_to_template()("-STOP");
+    let _call = yard.under_way();
+    yard.anticipate();
+    let begun = Instant::now();
+    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
+    say("origin", format!("{:?}", ready.origin()));
+    say("seconds", begun.elapsed().as_secs());
 }
 
 #[test]
