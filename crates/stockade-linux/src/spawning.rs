@@ -14,7 +14,7 @@
 
 mod image;
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::hint::spin_loop;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -24,12 +24,13 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use rustix::thread::{Timespec, futex, sched_setaffinity};
+use rustix::thread::{CpuSet, Timespec, futex, sched_setaffinity};
 
 use crate::control::GENEROUS;
 use crate::keeper::cloning::{Cloning, clone_and_call};
 use crate::keeper::raw::system_call;
-use crate::whereabouts::{Where, other_processors};
+use crate::keeper::wire::PROCESSOR_WORDS;
+use crate::whereabouts::{Where, other_processors, words_of};
 
 pub(crate) use self::image::{Image, sealed};
 use self::image::{blank_file, fill, memory_file};
@@ -48,13 +49,18 @@ impl Spawning {
     pub(crate) fn begin(image: Image, control: BorrowedFd<'_>, place: Where) -> io::Result<Self> {
         // Its streams take the places of the host's.
         let control = fcntl_dupfd_cloexec(control, FIRST_AFTER_STDERR)?;
-        let blank = match image {
-            Image::There(_) => None,
-            // What goes wrong with it will go wrong with its own, which is told.
-            Image::Bytes(_) => blank_file().ok(),
+        let others = match place {
+            Where::Anywhere => None,
+            Where::Elsewhere => other_processors(),
         };
-        let room = Room::new(image, blank.as_ref(), control.as_raw_fd())?;
-        let begun = Self::begin_in(room, place)?;
+        let blank = match (image, &others) {
+            // What goes wrong with it will go wrong with its own, which is told.
+            (Image::Bytes(_), Some(_)) => blank_file().ok(),
+            // On one processor, who looks for the word keeps the other from giving it.
+            (Image::Bytes(_), None) | (Image::There(_), _) => None,
+        };
+        let room = Room::new(image, blank.as_ref(), control.as_raw_fd(), others.as_ref())?;
+        let begun = Self::begin_in(room, others)?;
         if let (Image::Bytes(bytes), Some(blank)) = (image, &blank) {
             // It takes a moment to begin.
             begun.room.fill(blank, bytes);
@@ -63,12 +69,8 @@ impl Spawning {
     }
 
     /// Begins the process of a room.
-    fn begin_in(room: Room, place: Where) -> io::Result<Self> {
-        let (left, others) = match place {
-            Where::Anywhere => None,
-            Where::Elsewhere => other_processors(),
-        }
-        .unzip();
+    fn begin_in(room: Room, others: Option<(usize, CpuSet)>) -> io::Result<Self> {
+        let (left, others) = others.unzip();
         let mut pidfd: c_int = -1;
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
         let mut how = Cloning {
@@ -96,7 +98,7 @@ impl Spawning {
             io::Error::from_raw_os_error(errno)
         })?;
         room.is_used_by(pid);
-        // A wish. It was not yet run, in all likelihood, and so is not interrupted by that.
+        // A wish. It goes by itself if it was run before this thread could go on.
         let _elsewhere = others.map(|others| sched_setaffinity(Some(pid), &others));
         // SAFETY: the kernel has just made it for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
@@ -171,6 +173,8 @@ struct Errand {
     /// How far it is filled, one of [`filling`].
     filling: AtomicU32,
     control: RawFd,
+    /// The host's processor, and those to use instead.
+    others: Option<(usize, [u64; PROCESSOR_WORDS])>,
 }
 
 /// How far a memory file is filled.
@@ -187,7 +191,12 @@ impl Room {
     const BYTES: usize = 64 << 10;
     const STACK_BYTES: usize = Self::BYTES - size_of::<Errand>();
 
-    fn new(image: Image, blank: Option<&OwnedFd>, control: RawFd) -> io::Result<Self> {
+    fn new(
+        image: Image,
+        blank: Option<&OwnedFd>,
+        control: RawFd,
+        others: Option<&(usize, CpuSet)>,
+    ) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping where the kernel likes has no effect on others.
         let start =
@@ -201,6 +210,7 @@ impl Room {
             blank: blank.map_or(-1, AsRawFd::as_raw_fd),
             filling: AtomicU32::new(if blank.is_some() { filling::BEGUN } else { filling::FAILED }),
             control,
+            others: others.map(|(here, others)| (*here, words_of(others))),
         };
         // SAFETY: it lies at the end of the mapping, aligned as it must be, and is known to nobody yet.
         unsafe { room.errand_at().write(errand) };
@@ -309,6 +319,7 @@ extern "C" fn be_keeper(errand: *const c_void) -> ! {
 /// Makes its streams what a keeper's are, and executes the image.
 fn execute_in_child(errand: &Errand) -> Result<(), i32> {
     const NULL: &CStr = c"/dev/null";
+    leave_host_in_child(errand);
     let control = word(errand.control);
     in_child(libc::SYS_dup3, [control, 0, 0, 0, 0, 0])?;
     let here = word(libc::AT_FDCWD);
@@ -332,6 +343,19 @@ fn execute_in_child(errand: &Errand) -> Result<(), i32> {
         },
     };
     in_child(libc::SYS_execveat, [image, path, tables[0], tables[1], flags, 0]).map(drop)
+}
+
+/// Goes to another processor if it was put on the host's, and so keeps the host from running.
+fn leave_host_in_child(errand: &Errand) {
+    let Some((host, others)) = &errand.others else { return };
+    let mut here: c_uint = 0;
+    let asked =
+        in_child(libc::SYS_getcpu, [ptr::from_mut(&mut here).expose_provenance(), 0, 0, 0, 0, 0]);
+    if asked.is_ok() && usize::try_from(here) == Ok(*host) {
+        let set = [0, size_of_val(others), others.as_ptr().expose_provenance(), 0, 0, 0];
+        // It only takes longer otherwise.
+        let _stays = in_child(libc::SYS_sched_setaffinity, set);
+    }
 }
 
 /// The memory file that the host has filled. None if it does not: it may have been stopped, or is gone.

@@ -69,10 +69,14 @@ pub(crate) fn is_quiet() -> bool {
 
 /// All that this thread may use, a bit for each; none if they are not known.
 pub(crate) fn own_processors() -> [u64; PROCESSOR_WORDS] {
+    sched_getaffinity(None).map_or([0; PROCESSOR_WORDS], |own| words_of(&own))
+}
+
+/// A set as the kernel has it, a bit for each.
+pub(crate) fn words_of(set: &CpuSet) -> [u64; PROCESSOR_WORDS] {
     let mut words = [0_u64; PROCESSOR_WORDS];
-    let Ok(own) = sched_getaffinity(None) else { return words };
     for (word, first) in words.iter_mut().zip((0..CpuSet::MAX_CPU).step_by(BITS)) {
-        for bit in (0..BITS).filter(|bit| own.is_set(first.saturating_add(*bit))) {
+        for bit in (0..BITS).filter(|bit| set.is_set(first.saturating_add(*bit))) {
             *word |= 1 << bit;
         }
     }

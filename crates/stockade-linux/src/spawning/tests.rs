@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::thread;
 
+use rustix::thread::sched_getaffinity;
+
 use super::*;
 use crate::keeper::PROGRAM;
 
@@ -15,6 +17,7 @@ fn errand(filling: u32) -> Errand {
         blank: 77,
         filling: AtomicU32::new(filling),
         control: -1,
+        others: None,
     }
 }
 
@@ -47,8 +50,8 @@ fn ends(room_filled: bool) {
 /// As a host that is stopped right after the clone.
 fn begun_without_filling(image: Image, control: &File) -> Spawning {
     let blank = blank_file().unwrap();
-    let room = Room::new(image, Some(&blank), control.as_raw_fd()).unwrap();
-    Spawning::begin_in(room, Where::Anywhere).unwrap()
+    let room = Room::new(image, Some(&blank), control.as_raw_fd(), None).unwrap();
+    Spawning::begin_in(room, None).unwrap()
 }
 
 #[test]
@@ -67,4 +70,25 @@ fn a_filled_file_cannot_be_changed() {
     let refused = io::Write::write_all(&mut file, b"more").unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EPERM));
     assert_eq!(io::Seek::seek(&mut file, io::SeekFrom::End(0)).unwrap(), 9);
+}
+
+/// Some kernels put it on the host's processor and let it go first, though another is idle.
+#[test]
+fn it_leaves_the_host_s_processor_by_itself() {
+    let left = thread::spawn(|| {
+        let (here, others) = other_processors()?;
+        let mut pinned = CpuSet::new();
+        pinned.set(here);
+        sched_setaffinity(None, &pinned).unwrap();
+        let host_at = |processor| Errand {
+            others: Some((processor, words_of(&others))),
+            ..errand(filling::DONE)
+        };
+        leave_host_in_child(&host_at(here + 1));
+        assert_eq!(sched_getaffinity(None).unwrap(), pinned, "the host is elsewhere");
+        leave_host_in_child(&host_at(here));
+        Some(sched_getaffinity(None).unwrap() == others)
+    });
+    // There may be one processor only.
+    assert_ne!(left.join().unwrap(), Some(false));
 }
