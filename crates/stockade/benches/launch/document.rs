@@ -49,8 +49,8 @@ Where the time goes, what is not met, and where the floor is:
   ([decision 0019](../decisions/0019-hastened-keeper.md)). A virtual machine is asked some 70 times what its processor can do before `main` of
   a program of glibc, and so it is before that of the program in the box; the command for musl, which is how it is installed, does without
   ([decision 0021](../decisions/0021-musl.md)), and is linked for one place in memory ([decision 0022](../decisions/0022-fewer-first-steps.md)), with its functions in the order of their
-  use ([decision 0023](../decisions/0023-in-order.md)). It is ahead of bwrap, firejail and `minijail0`, and by a few
-  percent of `isolate`, which is for root ([decision 0024](../decisions/0024-meanwhile.md)): as these are run here they have neither Landlock nor a cgroup, and nothing is judged, recorded or looked at.
+  use ([decision 0023](../decisions/0023-in-order.md)). It is ahead of bwrap, firejail and `minijail0`, and level with
+  `isolate`, which is for root ([decision 0024](../decisions/0024-meanwhile.md)): up to a hundredth behind in a table, and 3 % ahead in a thousand rounds in turn. As these are run here they have neither Landlock nor a cgroup, and nothing is judged, recorded or looked at.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, and what makes it takes short turns for that
   ([decision 0021](../decisions/0021-musl.md)); a box that waits is handed on twice. The bare spawn itself differs by half from one run to the next.
