@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::attest::{self, Attested, Expected};
 use crate::cgroup::Cgroup;
@@ -15,6 +15,7 @@ use crate::control::{Heard, Line, Patience};
 use crate::keeper::Keeper;
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::wire::{Report, cause, kind};
+use crate::pidfd::{ends_within, kill};
 use crate::remains::Remains;
 use crate::sample::{self, Sample};
 use crate::start::OurStreams;
@@ -244,8 +245,7 @@ impl Running {
         const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
         self.expected.as_ref().filter(|expected| expected.has_first())?;
         self.cgroup()?.usage().oom_kills.filter(|kills| *kills > 0)?;
-        let mut gone = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        matches!(poll(&mut gone, Some(&PATIENCE)), Ok(1..)).then(|| Ended {
+        ends_within(&self.pidfd, &PATIENCE).then(|| Ended {
             status: Status::Signal(KILLED),
             cpu: self.cgroup().and_then(Cgroup::cpu).unwrap_or_default(),
             program_cpu: Duration::ZERO,
@@ -259,9 +259,9 @@ impl Running {
     /// Kills what can be found without a keeper: the program and its process group, and everything
     /// where there is a cgroup.
     fn kill_without_keeper(&self) {
-        // Either may be gone already, which is what is wanted.
-        let _gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        kill(&self.pidfd);
         if let Err(Errno::INVAL) = signal_group(&self.pidfd) {
+            // It may be gone already, which is what is wanted.
             let _gone = kill_process_group(self.pid, Signal::KILL);
         }
         // What is left even so is met again when the cgroup is removed.
