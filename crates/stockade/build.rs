@@ -1,6 +1,6 @@
 //! Turns data into what is read many times faster than TOML, since a process that judges one line and
 //! ends pays for it each time: that about programs into JSON, the list of files from which code runs
-//! into tables.
+//! and the shipped rules into tables.
 //!
 //! The examples are left out: they are held by the tests, which read the TOML itself. The words that
 //! name a program or a subcommand are listed besides.
@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = words.into_iter().collect();
     fs::write(Path::new(&out).join("words.txt"), format!("\n{}\n", words.join("\n")))?;
     fs::write(Path::new(&out).join("risky.rs"), risky()?)?;
+    fs::write(Path::new(&out).join("rules.rs"), rules()?)?;
     Ok(fs::write(Path::new(&out).join("programs.rs"), table)?)
 }
 
@@ -77,6 +78,36 @@ fn risky() -> Result<String, Box<dyn Error>> {
          pub(super) static FOLDERS: &[&str] = &{folders:?};\n",
         format!("{list:?}").replace(", [", ", &[")
     ))
+}
+
+/// The named rules of the shipped policy, in order.
+fn rules() -> Result<String, Box<dyn Error>> {
+    let file = Path::new("../../policies/default.toml");
+    println!("cargo::rerun-if-changed={}", file.display());
+    let data: Map<String, Value> = toml::from_str(&fs::read_to_string(file)?)?;
+    let named = data.get("rules").and_then(|rules| rules.get("named"));
+    let named = named.and_then(Value::as_array).ok_or("named rules in the shipped policy")?;
+    let mut text = String::from("pub(super) static SHIPPED: &[super::Shipped] = &[\n");
+    for entry in named {
+        let of = |key: &str| entry.get(key).ok_or(format!("{key} in every named rule"));
+        text.push_str("    super::Shipped {");
+        for (key, field) in [("name", "name"), ("decision", "decision"), ("reason", "reason")]
+            .into_iter()
+            .chain([("instead", "instead")])
+        {
+            write!(text, " {field}: {:?},", of(key)?.as_str().ok_or("a text")?)?;
+        }
+        for (key, field) in
+            [("rules", "rules"), ("match", "matching"), ("not_match", "not_matching")]
+        {
+            let list: Option<Vec<&str>> =
+                of(key)?.as_array().ok_or("a list")?.iter().map(Value::as_str).collect();
+            write!(text, " {field}: &{:?},", list.ok_or("a list of texts")?)?;
+        }
+        text.push_str(" },\n");
+    }
+    text.push_str("];\n");
+    Ok(text)
 }
 
 /// Last names with the folders above them, in the order in which they are looked for.

@@ -6,7 +6,6 @@ mod audit;
 mod image;
 mod manual;
 mod code;
-mod plain;
 mod policy;
 mod typed;
 

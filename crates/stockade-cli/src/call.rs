@@ -1,11 +1,11 @@
 //! `stockade call`: JSON lines in, reports out in the same order, some of them at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use stockade::call::Tool;
@@ -17,18 +17,22 @@ use crate::exit_code::Status;
 use crate::{Answer, render, setup, wire};
 
 /// A longer line is no call that anyone means.
-const LINE_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const LINE_BYTES_MAX: u64 = 16 << 20;
 /// No more boxes wait than this, however many calls run at once.
 const SPARES_MAX: usize = 4;
 /// How far the calls may run ahead of the oldest that is not yet reported, for each job.
 const AHEAD_PER_JOB: usize = 16;
+/// The most bytes of lines between their start and their report. A longer line runs alone.
+const BYTES_AHEAD_MAX: usize = 16 << 20;
 
 /// Runs every call in a file.
 pub(crate) fn calls(calls: &Calls) -> Answer {
-    let spares = usize::from(calls.jobs).min(SPARES_MAX);
+    stockade::launch::return_large_blocks();
+    // Calls for which there are no descriptors wait; they would fail otherwise.
+    let jobs = usize::from(calls.jobs).min(stockade::launch::calls_at_once());
+    let spares = jobs.min(SPARES_MAX);
     let stockade = setup::warm_stockade(&calls.common, &[], Warmth::Warm { spares })?;
     let reader = open(&calls.file)?;
-    let jobs = usize::from(calls.jobs);
     let window = Window::new(jobs.saturating_mul(AHEAD_PER_JOB));
     let (lines, work) = sync_channel::<(usize, Line)>(jobs);
     let (reports, done) = sync_channel::<(usize, Report)>(jobs);
@@ -91,7 +95,8 @@ fn feed(
         if line.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }
-        if !window.wait_for(index) || lines.send((index, line)).is_err() {
+        let bytes = line.as_ref().map_or(0, String::len);
+        if !window.enter(bytes) || lines.send((index, line)).is_err() {
             break;
         }
         index = index.saturating_add(1);
@@ -158,43 +163,66 @@ fn write(done: &Receiver<(usize, Report)>, window: &Window) -> Result<(), render
         while let Some(report) = early.remove(&next) {
             render::say_json(&report)?;
             next = next.saturating_add(1);
-            window.move_to(next);
+            window.leave();
         }
     }
     Ok(())
 }
 
-/// Keeps the reader from running far ahead of the writer, so that memory stays flat.
+/// Keeps the reader from running far ahead of the writer, in calls and in bytes: a report may be as long
+/// as its call.
 struct Window {
     width: usize,
-    /// The oldest call that is not reported; `None` when nobody reports any more.
-    oldest: Mutex<Option<usize>>,
+    state: Mutex<State>,
     moved: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The lengths of the lines that are not reported yet, the oldest first.
+    pending: VecDeque<usize>,
+    bytes: usize,
+    /// Whether nobody reports any more.
+    is_closed: bool,
+}
+
+impl State {
+    fn has_room(&self, bytes: usize, width: usize) -> bool {
+        let is_short = self.bytes.saturating_add(bytes) <= BYTES_AHEAD_MAX;
+        self.pending.is_empty() || (self.pending.len() < width && is_short)
+    }
 }
 
 impl Window {
     fn new(width: usize) -> Self {
-        Self { width, oldest: Mutex::new(Some(0)), moved: Condvar::new() }
+        Self { width, state: Mutex::default(), moved: Condvar::new() }
     }
 
-    /// Waits until a call may start; false if there is no more use in it.
-    fn wait_for(&self, index: usize) -> bool {
-        let oldest = self.oldest.lock().unwrap_or_else(PoisonError::into_inner);
-        let too_early = |oldest: &mut Option<usize>| {
-            oldest.is_some_and(|oldest| index >= oldest.saturating_add(self.width))
-        };
-        let oldest =
-            self.moved.wait_while(oldest, too_early).unwrap_or_else(PoisonError::into_inner);
-        oldest.is_some()
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn move_to(&self, oldest: usize) {
-        *self.oldest.lock().unwrap_or_else(PoisonError::into_inner) = Some(oldest);
+    /// Waits until a call may start; false if nobody would report it.
+    fn enter(&self, bytes: usize) -> bool {
+        let is_full = |state: &mut State| !state.is_closed && !state.has_room(bytes, self.width);
+        let waited = self.moved.wait_while(self.lock(), is_full);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.pending.push_back(bytes);
+        state.bytes = state.bytes.saturating_add(bytes);
+        !state.is_closed
+    }
+
+    /// Notes that the oldest call was reported.
+    fn leave(&self) {
+        let mut state = self.lock();
+        let bytes = state.pending.pop_front().unwrap_or_default();
+        state.bytes = state.bytes.saturating_sub(bytes);
+        drop(state);
         self.moved.notify_all();
     }
 
     fn close(&self) {
-        *self.oldest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.lock().is_closed = true;
         self.moved.notify_all();
     }
 }

@@ -17,6 +17,7 @@ use stockade::policy::{By, Decision};
 use stockade::tier::{Description, Tier};
 
 use crate::args::{Check, Common, What};
+use crate::call::LINE_BYTES_MAX;
 use crate::considered::Told;
 use crate::exit_code::Status;
 use crate::render::{BAD, FAINT, GOOD, inert};
@@ -55,11 +56,15 @@ impl Depth {
 
 fn read(file: &Path) -> Result<ToolCall, Box<dyn std::error::Error>> {
     let mut text = String::new();
-    if file == Path::new("-") {
-        std::io::stdin().read_to_string(&mut text)?;
+    let most = LINE_BYTES_MAX.saturating_add(1);
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_string(&mut text)
     } else {
-        text = std::fs::read_to_string(file)
-            .map_err(|error| format!("read {}: {error}", file.display()))?;
+        std::fs::File::open(file).and_then(|file| file.take(most).read_to_string(&mut text))
+    };
+    let bytes = read.map_err(|error| format!("read {}: {error}", file.display()))?;
+    if u64::try_from(bytes).is_ok_and(|bytes| bytes > LINE_BYTES_MAX) {
+        return Err(format!("read {}: a call has at most 16 MiB", file.display()).into());
     }
     Ok(wire::parse(&text).map_err(|error| format!("read the call: {error}"))?)
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stockade::ToolCall;
-use stockade::confine::Files;
+use stockade::confine::{Files, Origin};
 use stockade::gate::{Examination, Examiner};
 use stockade::launch::{self, Searched};
 use stockade::outcome::Failure;
@@ -61,7 +61,7 @@ impl Told {
             ToldRule {
                 list: one.rule.list(),
                 rule: one.rule.text().to_owned(),
-                source: one.rule.source().map(ToString::to_string),
+                source: one.rule.place(),
                 fit,
                 part,
             }
@@ -69,11 +69,20 @@ impl Told {
         let root = examiner.root().path();
         let files = &examination.confinement.files;
         let searched = launch::search(files);
-        let told = |reached: &Reached<'_>| ToldPath::new(reached, files, &searched);
+        let told = |reached: &Reached<'_>| {
+            let told = ToldPath::new(reached, files, &searched);
+            // Most shipped rules mean nothing of this project.
+            let is_idle = reached.rule.origin() == Origin::Shipped && told.paths.is_empty();
+            (!is_idle).then_some(told)
+        };
+        let is_about = |one: &&Considered<'_>| {
+            let is_idle = matches!(one.fit, Fit::No | Fit::NotReached);
+            one.rule.origin() != Origin::Shipped || !is_idle
+        };
         Self {
             because: because(&considered, examination, examiner.policy().mode),
-            considered: considered.iter().map(rule).collect(),
-            boxed: examiner.policy().reached(root).iter().map(told).collect(),
+            considered: considered.iter().filter(is_about).map(rule).collect(),
+            boxed: examiner.policy().reached(root).iter().filter_map(told).collect(),
         }
     }
 
@@ -129,7 +138,7 @@ impl ToldPath {
         };
         Self {
             rule: reached.rule.text().to_owned(),
-            source: reached.rule.source().map(ToString::to_string),
+            source: reached.rule.place(),
             kept,
             path: denied.path.as_ref().map(|path| path.display().to_string()),
             paths,
@@ -157,7 +166,7 @@ impl ToldPath {
 fn later(effect: Effect) -> &'static str {
     match effect {
         Effect::Read => "one that is made during a run is not hidden in it",
-        Effect::Write => "one that is made during a run is moved away after it",
+        Effect::Write => "a file created during a run is renamed aside after it",
     }
 }
 
@@ -208,5 +217,6 @@ fn part_name(part: &Part, examination: &Examination) -> String {
         Part::Read(_) => "a path that is read".to_owned(),
         Part::Write(_) => "a path that is written".to_owned(),
         Part::Host(_) => "a host".to_owned(),
+        Part::Finding(_) => "a finding".to_owned(),
     }
 }

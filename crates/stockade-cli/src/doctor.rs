@@ -59,7 +59,10 @@ fn told(
 
 /// Runs one harmless program as the shipped policy has it, in a project that is thrown away.
 fn try_shipped_policy() -> Result<Report, Box<dyn std::error::Error>> {
-    let project = Project::make().map_err(|error| format!("make a project to try: {error}"))?;
+    let failed = |error| format!("make a project to try: {error}");
+    let project = Project::make().map_err(failed)?;
+    // As most projects: without a repository `protected` is kept in part.
+    std::fs::create_dir(project.root().join(".git")).map_err(failed)?;
     let stockade = Stockade::open(&project.root(), Policy::shipped(), &project.journal())?;
     Ok(stockade.run(ToolCall::exec(["true"])))
 }

@@ -70,7 +70,7 @@ fn command(found: &Found, folder: &Path, notes: Vec<String>) -> Command {
             Kind::Delete => EffectKind::Deletes,
             Kind::Execute => EffectKind::Runs,
             Kind::Host => EffectKind::Reaches,
-            Kind::Enter | Kind::Pass => return None,
+            Kind::Enter | Kind::Pass | Kind::ChangeTree | Kind::Forget => return None,
         };
         Some(Effect { kind, target: target.text.to_string_lossy().into_owned() })
     };

@@ -5,6 +5,8 @@ mod answer;
 mod boxed;
 mod event;
 mod judge;
+mod patch_line;
+mod person;
 mod project;
 
 use std::io::Read as _;
@@ -25,8 +27,10 @@ use crate::render;
 
 /// Agents wait this long for a hook, or longer, and go on without it afterwards.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// A file can be written by a tool in one call.
-const EVENT_BYTES_MAX: u64 = 64 << 20;
+/// The most bytes of an event before a tool runs. A tool can write a file in one call.
+const EVENT_BYTES_MAX: u64 = 16 << 20;
+/// The most bytes of an event after it, which holds the tool's output and decides nothing.
+const LATE_EVENT_BYTES_MAX: u64 = 64 << 20;
 /// What a thread needs that waits and refuses.
 const WATCH_BYTES: usize = 256 << 10;
 
@@ -57,7 +61,7 @@ pub(crate) fn misused(error: &clap::Error) -> ExitCode {
     if let Err(error) = watch() {
         return refuse(&format!("could not start a thread: {error}"));
     }
-    let event = read().unwrap_or_default();
+    let event = read(Phase::Before).unwrap_or_default();
     KIND.get_or_init(|| Event::kind_in(&event).unwrap_or(Kind::PreToolUse));
     let said = error.render().to_string();
     let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -123,7 +127,7 @@ enum Phase {
 static KIND: OnceLock<Kind> = OnceLock::new();
 
 fn answered(options: &HookOptions, phase: Phase) -> Result<Answer, String> {
-    let event = read()?;
+    let event = read(phase)?;
     let parsed = Event::parse(&event);
     let kind = match &parsed {
         Ok(Event::Tool(event)) => Some(event.kind),
@@ -147,14 +151,19 @@ fn answered(options: &HookOptions, phase: Phase) -> Result<Answer, String> {
     }
 }
 
-fn read() -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let mut limited = std::io::stdin().lock().take(EVENT_BYTES_MAX.saturating_add(1));
+fn read(phase: Phase) -> Result<Vec<u8>, String> {
+    let most = match phase {
+        Phase::Before => EVENT_BYTES_MAX,
+        Phase::After => LATE_EVENT_BYTES_MAX,
+    };
+    // Reserved as a whole: a vector that grows is copied, and a long event would be in memory twice.
+    let mut bytes = Vec::with_capacity(usize::try_from(most).unwrap_or(0).saturating_add(1));
+    let mut limited = std::io::stdin().lock().take(most.saturating_add(1));
     limited
         .read_to_end(&mut bytes)
         .map_err(|error| format!("could not read standard input: {error}"))?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > EVENT_BYTES_MAX) {
-        return Err("the event is larger than 64 MiB".to_owned());
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
+        return Err(format!("the event is larger than {} MiB", most >> 20));
     }
     Ok(bytes)
 }

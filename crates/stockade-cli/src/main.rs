@@ -39,7 +39,7 @@ use render::Unsaid;
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static MEMORY: stockade_linux::Memory = stockade_linux::Memory::new();
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     if hook::is_meant() {
@@ -54,16 +54,11 @@ fn main() -> ExitCode {
         render::complain(&why);
         return Status::Failed.into();
     }
-    // It will be needed, whatever else was typed, and takes as long as reading that.
-    let keeper = Args::say_run().then(stockade::launch::hasten);
     let args = match Args::typed() {
         Ok(args) => args,
         Err(error) if hook::is_meant() && error.use_stderr() => return hook::misused(&error),
         Err(error) => return usage(&error),
     };
-    if let (Some(keeper), Some(network)) = (&keeper, args.likely_network()) {
-        stockade::launch::hasten_box(keeper, network);
-    }
     let result = match args.command {
         Command::Run(run) => run::run(&run),
         Command::Shell(shell) => run::shell(&shell),

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
 use stockade::Policy;
+use stockade::bounded::{self, Links, TEXT_BYTES_MAX};
 use stockade::policy::{Decision, Trust, TrustStore, replace};
 
 use crate::args::Target;
@@ -39,7 +39,6 @@ pub(crate) struct PolicyFile {
 impl PolicyFile {
     /// Reads it; one that is not there is empty.
     pub(crate) fn read(path: &Path, whose: Whose) -> Result<Self, Box<dyn std::error::Error>> {
-        use std::os::unix::fs::PermissionsExt as _;
         let fail = |error: std::io::Error| format!("read {}: {error}", path.display());
         let path = std::path::absolute(path).map_err(fail)?;
         let metadata = match std::fs::symlink_metadata(&path) {
@@ -53,18 +52,14 @@ impl PolicyFile {
         if metadata.is_symlink() && whose == Whose::Project {
             return Err(format!("edit {}: it is a link", path.display()).into());
         }
-        // One that waits for somebody to write into it is not waited for.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(&path, flags, Mode::empty());
-        let opened = std::fs::File::from(opened.map_err(|errno| fail(errno.into()))?);
-        let metadata = opened.metadata().map_err(fail)?;
-        if !metadata.is_file() {
-            return Err(format!("edit {}: it is not a regular file", path.display()).into());
-        }
+        let links = if whose == Whose::Project { Links::Refused } else { Links::Followed };
+        let (opened, stat) = bounded::open(&path, links)
+            .map_err(|error| format!("edit {}: {error}", path.display()))?;
         let real = stockade::inspect::path_of(std::os::fd::AsFd::as_fd(&opened));
         let path = real.map_err(|errno| fail(errno.into()))?;
-        let text = std::io::read_to_string(opened).map_err(fail)?;
-        Ok(Self { path, text, permissions: metadata.permissions().mode(), whose })
+        let bytes = bounded::read_open(&opened, TEXT_BYTES_MAX).map_err(fail)?;
+        let text = bounded::text_of(bytes).map_err(fail)?;
+        Ok(Self { path, text, permissions: stat.st_mode, whose })
     }
 
     /// Puts a new text in its place, if that loads: one that does not would refuse everything from

@@ -1,10 +1,11 @@
 //! What a person sees. Nothing else in the project prints.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 
 use anstyle::{AnsiColor, Style};
 use stockade::Report;
 use stockade::gate::Refusal;
+use stockade::limits::LimitHit;
 use stockade::outcome::Failure;
 use stockade::report::Body;
 use stockade::shell::hidden::shown;
@@ -12,6 +13,9 @@ use stockade::shell::hidden::shown;
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// An ordinary object is written at once.
+const JSON_BUFFER_BYTES: usize = 64 << 10;
 
 /// Prints a line to standard output. A reader that went away is no reason to panic.
 pub(crate) fn say(line: &str) -> Result<(), Unsaid> {
@@ -39,8 +43,10 @@ pub(crate) fn say_bytes(bytes: &[u8]) -> Result<(), Unsaid> {
 
 /// Prints one object.
 pub(crate) fn say_json(value: &impl serde::Serialize) -> Result<(), Unsaid> {
-    let line = serde_json::to_string(value).map_err(|error| Unsaid(error.into()))?;
-    say_bytes(format!("{line}\n").as_bytes())
+    // A report may repeat a call of megabytes, so that no text is made of it as a whole.
+    let mut out = BufWriter::with_capacity(JSON_BUFFER_BYTES, std::io::stdout().lock());
+    serde_json::to_writer(&mut out, value).map_err(|error| Unsaid(error.into()))?;
+    out.write_all(b"\n").and_then(|()| out.flush()).map_err(Unsaid)
 }
 
 /// Prints a complaint of our own to standard error.
@@ -85,13 +91,29 @@ pub(crate) fn report(report: &Report, quiet: bool) -> Result<(), Unsaid> {
         Body::Refused(refusal) => refused(refusal),
         Body::Failed(failure) => failed(failure),
         Body::Ran(outcome) => {
-            for line in report.reason().iter().chain(&outcome.notes) {
+            let hint =
+                |limit| format!("{}; {}", report.reason().unwrap_or_default(), remedy(limit));
+            for line in outcome.limit.map(hint).iter().chain(&outcome.notes) {
                 complain(line);
             }
         }
     }
     said_by_hooks(report);
     Ok(())
+}
+
+/// How to let a call have more than the limit that ended it.
+fn remedy(limit: LimitHit) -> &'static str {
+    match limit {
+        LimitHit::Wall => "allow more time with --timeout or limits.wall",
+        LimitHit::Cpu => "allow more processor time with --cpu or limits.cpu",
+        LimitHit::Memory => "allow more memory with --memory or limits.memory",
+        LimitHit::Processes => "allow more processes with --processes or limits.processes",
+        LimitHit::FileSize => "allow larger files with --file-size or limits.file_size",
+        LimitHit::Disk => "allow more room on the disk with --disk or limits.disk",
+        LimitHit::Files => "allow more files with --files or limits.files",
+        LimitHit::Output => "write less, or to a file, or raise limits.flood",
+    }
 }
 
 /// What hooks said and did about a call.

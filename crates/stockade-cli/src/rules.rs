@@ -1,10 +1,13 @@
 //! `stockade rules`: the rules with their sources, and edits of the files that they are in.
 
+mod lines;
 mod listed;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use stockade::confine::Origin;
+use stockade::policy::rule::Rule;
 use stockade::policy::{Decision, LoadError};
 
 use crate::args::{Rules, RulesAdd, RulesRemove, RulesTest, RulesWhat, Target};
@@ -133,16 +136,22 @@ fn test(test: &RulesTest) -> Answer {
         }
         Err(error) => return Err(error.into()),
     };
-    tested.rules = policy.rules.all().len();
+    let is_own = |rule: &&Rule| rule.origin() != Origin::Shipped;
+    tested.rules = policy.rules.all().iter().filter(is_own).count();
     for rule in policy.rules.all() {
         for example in rule.examples().all() {
             tested.examples = tested.examples.saturating_add(1);
             if let Err(error) = rule.check(example) {
-                let source = rule.source().map(ToString::to_string);
+                let source = rule.place();
                 let message = format!("the rule {:?}: {}", rule.text(), error.message);
                 tested.failed.push(Failed { source, message });
             }
         }
+    }
+    for one in lines::tried(&test.sources.root, &policy)? {
+        tested.examples = tested.examples.saturating_add(1);
+        let failed = one.wrong.map(|message| Failed { source: one.place, message });
+        tested.failed.extend(failed);
     }
     told(&tested, test)
 }

@@ -14,7 +14,6 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use stockade::call::SessionName;
-use stockade::inspect::Root;
 
 pub(crate) use self::host::host;
 use self::letter::{Letter, Reply, Sent};
@@ -123,7 +122,8 @@ fn begin(place: &Place) -> Result<UnixStream, Box<dyn std::error::Error>> {
 
 /// The real path of the project.
 fn root(common: &Common) -> Result<std::path::PathBuf, Box<dyn std::error::Error>> {
-    Ok(Root::open(&common.sources.root)?.path().to_owned())
+    let policy = setup::policy(common, &[])?;
+    Ok(policy.open_root(&common.sources.root)?.path().to_owned())
 }
 
 /// Equal for calls that would be judged and boxed alike, but for their deadline and what is shown of

@@ -8,7 +8,6 @@ use std::time::Duration;
 use stockade::confine::Network;
 use stockade::gate::{Answer, Approver, Examiner, Prompt};
 use stockade::guarantee::{Guarantee, Kept};
-use stockade::inspect::Root;
 use stockade::launch::Warmth;
 use stockade::limits::Limits;
 use stockade::policy::{Dialect, LoadError, Mode, PolicyFiles, Sources, TrustStore};
@@ -22,7 +21,7 @@ use crate::render;
 
 /// Opens all that one run needs: nothing is made for a next one.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
-    warm_stockade(common, only, Warmth::Cold).map(Stockade::for_one_call)
+    warm_stockade(common, only, Warmth::Cold)
 }
 
 /// Opens all that runs need, with this much made in advance.
@@ -48,17 +47,14 @@ pub(crate) fn warm_stockade(
 
 /// Opens what a line needs that `stockade hook` has put into the box. The agent gets what it would
 /// get from the line alone, so that nothing is told of the policy; the hooks of its settings have
-/// been asked by the agent itself; and what the hook runs cannot be written by the line.
+/// been asked by the agent itself.
 pub(crate) fn hooked_stockade(common: &Common, answered: Answered) -> Result<Stockade, SetupError> {
     let sources = Sources { agents_run_hooks: true, ..sources(&common.sources) };
-    let mut policy = overridden(sources.load()?, common, &[])?;
-    if let Ok(program) = std::env::current_exe() {
-        policy.files.protect.push(program);
-    }
+    let policy = overridden(sources.load()?, common, &[])?;
     let journal = journal(common.journal.as_deref())?;
     let stockade =
         Stockade::open(&common.sources.root, policy, &journal).map_err(SetupError::Open)?;
-    let stockade = stockade.for_one_call();
+    let stockade = stockade.with_warmth(Warmth::Cold);
     Ok(match answered {
         Answered::Yes => stockade.with_approver(Arc::new(Agreed)),
         Answered::None => stockade,
@@ -87,9 +83,11 @@ pub(crate) fn own_policy(common: &Common) -> Option<PathBuf> {
 
 /// Opens what a look needs, which leaves no trace.
 pub(crate) fn examiner(common: &Common, only: &[String]) -> Result<Examiner, SetupError> {
-    let root = Root::open(&common.sources.root)
+    let policy = policy(common, only)?;
+    let root = policy
+        .open_root(&common.sources.root)
         .map_err(|error| SetupError::Open(OpenError::Root(error)))?;
-    Ok(Examiner::new(root, policy(common, only)?))
+    Ok(Examiner::new(root, policy))
 }
 
 /// The policy for the calls of an agent, which starts with questions.

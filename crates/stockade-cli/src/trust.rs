@@ -3,6 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use stockade::bounded::{self, Links, TEXT_BYTES_MAX};
 use stockade::policy::{Content, Form, ProjectFile, Sources, Trust as State, TrustStore};
 
 use crate::args::Trust;
@@ -116,7 +117,7 @@ fn list(store: &TrustStore) -> Answer {
     let mut none = true;
     for (path, trusted) in store.files() {
         none = false;
-        let state = match std::fs::read_to_string(path) {
+        let state = match bounded::read_text(path, Links::Refused, TEXT_BYTES_MAX) {
             Ok(text) if store.of(path, &text) == State::Given => "unchanged",
             Ok(_) => "changed, so not trusted any more",
             Err(_) => "not there",

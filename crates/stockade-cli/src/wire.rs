@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use stockade::ToolCall;
 use stockade::call::{BadInput, CallId, Tool};
+use stockade::{ToolCall, json};
+
+/// The most bytes of a path. Linux accepts no more (`PATH_MAX`), and messages quote the path.
+const PATH_BYTES_MAX: usize = 4096;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,7 +22,11 @@ struct WireCall {
 
 /// Reads one call.
 pub(crate) fn parse(text: &str) -> Result<ToolCall, WireError> {
-    let wire: WireCall = serde_json::from_str(text).map_err(WireError::NotACall)?;
+    let wire: WireCall = json::from_str(text).map_err(WireError::NotACall)?;
+    let cwd_bytes = wire.cwd.as_ref().map_or(0, |cwd| cwd.as_os_str().len());
+    if cwd_bytes > PATH_BYTES_MAX {
+        return Err(WireError::LongCwd(cwd_bytes));
+    }
     let parsed = Tool::parse(&wire.tool, wire.input.unwrap_or_default());
     let (tool, wall) = parsed.map_err(WireError::BadInput)?;
     let mut call = ToolCall { cwd: wire.cwd, wall, ..ToolCall::of(tool) };
@@ -36,6 +43,8 @@ pub(crate) enum WireError {
     NotACall(serde_json::Error),
     #[error("the input does not fit the tool: {0}")]
     BadInput(BadInput),
+    #[error("cwd has {0} bytes; at most {PATH_BYTES_MAX} are accepted")]
+    LongCwd(usize),
     #[error("the id is not 1 to 64 letters, digits, or -_.:")]
     BadId,
 }

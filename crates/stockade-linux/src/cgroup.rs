@@ -7,7 +7,6 @@ mod aside;
 mod find;
 mod folder;
 mod kill;
-mod limits;
 mod stale;
 
 use std::fmt;
@@ -20,7 +19,6 @@ pub(crate) use self::find::Hierarchies;
 use self::find::Place;
 pub use self::find::Version as CgroupVersion;
 use self::folder::Folder;
-pub(crate) use self::limits::Limits;
 
 /// Limits for all processes of a box together; `None` sets no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -31,7 +31,7 @@ pub enum Folder {
     Any(CString),
     /// [`Spec::cwd`], as the box shows it at this path. Another folder there is an error.
     Judged(CString),
-    /// The empty one that the box shows at this path, which it hides ([`Mount::Hide`](crate::Mount::Hide)).
+    /// The closed one that the box shows at this path, which it hides ([`Mount::Hide`](crate::Mount::Hide)).
     /// A folder of the host there is an error. [`Spec::cwd`] is not used.
     Hidden(CString),
 }
@@ -51,17 +51,15 @@ impl Folder {
 }
 
 /// Hands a program over at the gate of a box whose streams have to belong to this user, and gives the
-/// host's ends of them. The form says when it is executed.
+/// host's ends of them.
 pub(crate) fn hand(
     gate: &Line,
     owner: Option<(u32, u32)>,
     Program { spec, path, folder }: &Program,
-    form: u64,
 ) -> Result<OurStreams, StartError> {
     let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
     theirs.give_to(owner, &spec.stdin).at(Step::OpenStreams)?;
     let mut packed = request::pack(spec, Some((path, folder.path()))).at(Step::PackRequest)?;
-    packed.request.form = form;
     match folder {
         Folder::Any(_) => {}
         Folder::Judged(_) => {

@@ -93,17 +93,6 @@ pub(crate) fn hear_executed(gate: &Line) -> Result<(), StartError> {
     }
 }
 
-/// The step that has failed, if the program's process has told of one.
-pub(crate) fn hear_program_failed(gate: &Line) -> Option<StartError> {
-    loop {
-        match gate.hear_as(Failure::default(), Patience::None) {
-            Ok(Heard::Message(Failure { step: gate::READY | gate::READY_LANDLOCKED, .. }, _)) => {}
-            Ok(Heard::Message(said, _)) => return Some(failed(said.step, said.errno)),
-            Ok(Heard::Closed | Heard::Nothing) | Err(_) => return None,
-        }
-    }
-}
-
 /// Waits until the program's process has all its locks on, and for what it saw of them.
 pub(crate) fn hear_ready(gate: &Line, line: &Line) -> Result<Tested, StartError> {
     match gate.hear_as(Failure::default(), Patience::Generous) {

@@ -9,7 +9,7 @@ use crate::cgroup::Cgroup;
 use crate::identity::Identity;
 use crate::landlock::Landlock;
 use crate::mounts::Mount;
-use crate::seccomp::{Filter, Sockets, Tracing};
+use crate::seccomp::{Filter, Names, Sockets, Tracing};
 
 /// A box: namespaces, a root, locks and limits. Plain data, decided and opened by the caller.
 ///
@@ -21,7 +21,8 @@ pub struct Jail {
     /// [`Spec::program`](crate::Spec::program).
     pub program: CString,
     /// The working directory's path in a box with namespaces, for which [`Spec::cwd`](crate::Spec::cwd)
-    /// is not used.
+    /// is not used. A hidden folder ([`Mount::Hide`]) at this path is empty and can be entered, where every
+    /// other one is closed.
     pub cwd: CString,
     /// Whether there are namespaces at all.
     pub form: Form,
@@ -40,6 +41,11 @@ pub struct Jail {
     /// names in such a box waits for its first process, which makes them. Needs namespaces, a root
     /// with `/proc`, a filter, and Linux 5.19.
     pub forbidden: Vec<CString>,
+    /// Absolute paths of the box whose creation is refused as long as the program does not race its own
+    /// arguments: the program creates names by itself, and the first process hears of each call before.
+    /// [`Running::creations`](crate::Running::creations) tells what came of it. Not used where
+    /// [`Self::forbidden`] is. Needs what that needs, see [`can_refuse_names`](crate::can_refuse_names).
+    pub refused: Vec<CString>,
     /// A second lock on files, signals and abstract sockets.
     pub landlock: Option<Landlock>,
     /// The filter of system calls.
@@ -129,6 +135,7 @@ impl Jail {
             host_name: c"box".to_owned(),
             root: None,
             forbidden: Vec::new(),
+            refused: Vec::new(),
             landlock: None,
             cgroup: None,
             filter: Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden }),
@@ -167,9 +174,18 @@ impl Jail {
         }
     }
 
+    /// Who makes names in it.
+    pub(crate) fn names(&self) -> Names {
+        match (self.forbidden.is_empty(), self.refused.is_empty()) {
+            (false, _) => Names::Brokered,
+            (true, false) => Names::Told,
+            (true, true) => Names::Free,
+        }
+    }
+
     /// Whether what it asks for goes together.
     pub(crate) fn is_possible(&self) -> bool {
-        let has_broker = !self.forbidden.is_empty();
+        let has_broker = self.names() != Names::Free;
         match self.form {
             Form::Namespaces => {
                 !self.identity.is_root_anywhere()

@@ -51,8 +51,7 @@
 //!
 //! A box is ready before its program is known, so a [`Yard`] can make boxes in advance: the first of
 //! a description is made, later ones are copied from a template, and some wait. `Yard::ready` gives
-//! one, looked at from outside, and [`Ready::run`] hands it a program. One that is only just being made
-//! can have it before it is looked at ([`Yard::ready_for`]), and executes it on a word ([`Ready::go`]).
+//! one, looked at from outside, and [`Ready::run`] hands it a program.
 //!
 //! Whatever allocates or can fail for configuration is done in the host; in the box there are only
 //! system calls, each with a [`Step`] that a [`StartError`] names. [`start_jailed_if`] looks at the
@@ -106,11 +105,9 @@ mod blob;
 mod booting;
 mod cgroup;
 mod control;
-#[cfg(all(feature = "static", target_arch = "x86_64", target_env = "musl"))]
-mod copies;
+mod creations;
 mod dumpable;
 mod handing;
-mod hasten;
 mod hearing;
 mod identity;
 
@@ -118,8 +115,7 @@ mod idmap;
 mod jail;
 mod keeper;
 mod landlock;
-#[cfg(all(feature = "static", target_env = "musl"))]
-mod memory;
+mod malloc;
 mod mounts;
 mod pidfd;
 mod probe;
@@ -131,17 +127,15 @@ mod rlimits;
 mod running;
 mod sample;
 mod seccomp;
-mod spawning;
 mod start;
 mod template;
-mod whereabouts;
 mod yard;
 
 pub use attest::Attested;
 pub use cgroup::{Cgroup, CgroupLimits, CgroupUsage, CgroupVersion, Controller};
+pub use creations::{Creations, Creator, can_refuse_names};
 pub use dumpable::forbid_dumps;
 pub use handing::{Folder, Program};
-pub use hasten::{Hastened, hasten};
 pub use identity::Identity;
 #[cfg(feature = "sabotage")]
 pub use jail::Sabotage;
@@ -149,8 +143,7 @@ pub use jail::{Attest, Form, Jail, Nesting, Network};
 pub use keeper::mechanism::Mechanism;
 pub use keeper::step::Step;
 pub use landlock::{Landlock, Rule, abi as landlock_abi, rights, signal_scope};
-#[cfg(all(feature = "static", target_env = "musl"))]
-pub use memory::Memory;
+pub use malloc::return_large_blocks;
 pub use mounts::{Access, Mount, ProcView};
 pub use probe::{Capabilities, capabilities, tasks_on_machine};
 pub use ready::{Origin, Ready};
@@ -162,4 +155,4 @@ pub use seccomp::{Filter, Sockets, Tracing};
 #[cfg(feature = "sabotage")]
 pub use seccomp::{Lack, lack};
 pub use start::{Spec, StartError, Stdin, start, start_jailed, start_jailed_if};
-pub use yard::{Expectation, MountWatch, UnderWay, Warmth, Yard};
+pub use yard::{MountWatch, Warmth, Yard};

@@ -66,7 +66,8 @@ pub enum Mount {
         /// What it points to.
         to: CString,
     },
-    /// An empty file or folder over one that is there.
+    /// A file or folder over one that is there, which cannot be opened: `EACCES`. The size, the
+    /// modification time and the executable bit of a file stay visible.
     Hide {
         /// The path in the box.
         target: CString,
@@ -97,7 +98,7 @@ pub enum Access {
     /// Write too. What root does in a box is done as another user; the folder's owner stands for
     /// that user, in both directions, so that the files keep their owner.
     Writable,
-    /// Open a device.
+    /// Open a device, to read and write, without changing its owner, rights and times.
     Device,
 }
 
@@ -232,17 +233,11 @@ pub(crate) fn pack<'a>(
 /// `/proc`. `None` if it cannot be done for this list.
 pub(crate) fn pack_copy(mounts: &[Mount], blob: &mut Blob) -> io::Result<Option<Vec<Op>>> {
     let mut ops = Vec::new();
-    let is_in_memory = |at: usize, mount: &Mount| {
-        let before = mounts.get(..at).unwrap_or_default();
-        matches!(nearest(before, mount.target()), Some(Mount::Memory { .. }))
-    };
-    let is_in_proc = |at: usize, mount: &Mount| {
-        let before = mounts.get(..at).unwrap_or_default();
-        matches!(nearest(before, mount.target()), Some(Mount::Proc { .. }))
-    };
     let mut asides = 0;
     for (at, mount) in mounts.iter().enumerate() {
-        let in_memory = is_in_memory(at, mount);
+        let holder = nearest(mounts.get(..at).unwrap_or_default(), mount.target());
+        let in_memory = matches!(holder, Some(Mount::Memory { .. }));
+        let in_proc = matches!(holder, Some(Mount::Proc { .. }));
         let may_make = if in_memory { op::MAY_MAKE } else { 0 };
         match mount {
             Mount::Bind { source, target, .. } if in_memory => {
@@ -256,9 +251,10 @@ pub(crate) fn pack_copy(mounts: &[Mount], blob: &mut Blob) -> io::Result<Option<
             Mount::Hide { .. } | Mount::Protect { .. } | Mount::Pin { .. } if in_memory => {
                 return Ok(None);
             }
-            // The empty file that covers it is there from the template.
-            Mount::Hide { .. } if is_in_proc(at, mount) => {
-                ops.push(operation(mount, Identity::of_caller(), 0, blob)?);
+            // The closed file that covers it is there from the template.
+            Mount::Hide { .. } if in_proc => {
+                let one = operation(mount, Identity::of_caller(), 0, blob)?;
+                ops.push(Op { flags: op::IN_PROC, ..one });
             }
             Mount::Memory { .. } | Mount::Proc { view: ProcView::Whole, .. } => {
                 ops.push(operation(mount, Identity::of_caller(), 0, blob)?);
@@ -331,7 +327,7 @@ fn bind(
         | match access {
             Access::ReadOnly | Access::ReadOnlyAsOwner => RDONLY | NODEV,
             Access::Writable => NODEV,
-            Access::Device => NOEXEC,
+            Access::Device => RDONLY | NOEXEC,
         };
     // Who has privileges takes what is open; others have to find it again, and a test may have it so.
     let path = match identity.to_take_on() {
@@ -355,7 +351,7 @@ fn bind(
     })
 }
 
-/// A path in the box: absolute, without `.` and `..`.
+/// An absolute path without `.` and `..`.
 fn checked(path: &CStr) -> io::Result<&CStr> {
     let bytes = path.to_bytes();
     let plain = bytes.split(|byte| *byte == b'/').all(|name| name != b"." && name != b"..");

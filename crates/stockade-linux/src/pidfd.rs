@@ -22,6 +22,7 @@ pub(crate) fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
 }
 
 /// Whether a process has ended, as far as can be told.
+#[cfg(test)]
 pub(crate) fn has_ended(pidfd: &OwnedFd) -> bool {
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(pidfd, PollFlags::IN)];

@@ -1,29 +1,28 @@
 //! A box in which everything is in place and nothing runs yet.
 
+use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::attest::{self, Attested, Expected, Spaces, Surroundings};
 use crate::booting::Booting;
-use crate::cgroup::{Cgroup, Limits};
+use crate::cgroup::Cgroup;
 use crate::control::Line;
+use crate::creations::Creations;
 use crate::handing::{Program, hand};
-use crate::hearing::{
-    House, hear_executed, hear_first, hear_first_failed, hear_left, hear_program_failed, hear_ready,
-};
+use crate::hearing::{House, hear_executed, hear_first, hear_first_failed, hear_left, hear_ready};
 use crate::jail::pack::{Fittings, Sheet};
 use crate::jail::{Attest, Jail};
-use crate::keeper::boxed::{ENTRANCES_MAX, gate};
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::step::Step;
-use crate::keeper::wire::{Failure, form};
 use crate::pidfd::kill;
 use crate::remains::Remains;
 use crate::running::Running;
+use crate::seccomp::Names;
 use crate::start::{At, OurStreams, StartError};
-use crate::whereabouts::bring_here;
 use crate::yard::Duty;
 
 /// A box that waits for its program. Dropping it ends it.
@@ -40,19 +39,13 @@ pub struct Ready {
     attested: Option<Attested>,
     origin: Origin,
     remains: Remains,
+    creations: Option<Creations>,
     duty: Option<Duty>,
     /// Whether it has yet to say that the host's folders are gone, which was seen.
     house: House,
     /// What it was made of, until its program runs.
     described: Option<Box<Jail>>,
-    /// Of a program that waits in it for the word, the host's ends of the streams.
-    handed: Option<OurStreams>,
-    /// Whether its first process counts on being brought to this thread's processor.
-    is_brought: bool,
 }
-
-/// The program for a box with these limits, if it is known.
-pub(crate) type ProgramFor<'a> = &'a dyn Fn(Option<&Cgroup>) -> Option<Program>;
 
 /// How a box came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +67,20 @@ pub(crate) struct Outlook {
     pub(crate) owner: Option<(u32, u32)>,
     /// Whether it is looked at.
     pub(crate) attest: Attest,
+    /// Paths whose creation is refused.
+    pub(crate) refused: Arc<[CString]>,
 }
 
 impl Outlook {
     /// What is known of a box from its description.
     pub(crate) fn of(jail: &Jail) -> Self {
-        Self { expected: Expected::of(jail), owner: jail.user_to_take_on(), attest: jail.attest }
+        let told = jail.names() == Names::Told;
+        Self {
+            expected: Expected::of(jail),
+            owner: jail.user_to_take_on(),
+            attest: jail.attest,
+            refused: jail.refused.iter().filter(|_| told).cloned().collect(),
+        }
     }
 }
 
@@ -92,10 +93,8 @@ pub(crate) struct Ordered {
     pub(crate) line: Line,
     pub(crate) outlook: Outlook,
     pub(crate) remains: Remains,
-    /// The host's ends of the streams of a program that it has already, and executes on a word.
-    pub(crate) handed: Option<OurStreams>,
-    /// Whether its first process counts on being brought to the host's processor.
-    pub(crate) is_brought: bool,
+    /// Where its first process writes down which names its program creates.
+    pub(crate) creations: Option<Creations>,
 }
 
 impl Ordered {
@@ -104,58 +103,31 @@ impl Ordered {
         keeper: Booting,
         sheet: &Sheet<'_>,
         outlook: Outlook,
-        limits: Limits,
+        cgroup: Option<Cgroup>,
     ) -> Result<Self, StartError> {
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
+        let creations = Creations::begin(&outlook.refused).at(Step::PrepareBox)?;
         let fittings = Fittings {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
-            limits: &limits,
+            cgroup: cgroup.as_ref(),
             supervisor: None,
+            creation_log: creations.as_ref().map(Creations::file),
         };
         let mut remains = keeper.order(sheet, &fittings)?;
         drop((line_far, gate_far));
-        let is_later = limits.is_later();
-        // The box is being made meanwhile.
-        remains.limits = limits.made();
-        if let Some(cgroup) = remains.limits.as_ref().filter(|_| is_later) {
-            let entrances: Vec<_> = cgroup.entrances().take(ENTRANCES_MAX).collect();
-            match line.send(&Failure::default(), &entrances) {
-                // Who does not listen any more has told why.
-                Ok(()) | Err(Errno::PIPE) => {}
-                Err(errno) => return Err(StartError { step: Step::SendRequest, errno }),
-            }
-        }
-        let is_brought = sheet.is_brought();
-        Ok(Self { gate, line, outlook, remains, handed: None, is_brought })
-    }
-
-    /// Hands it the program that it is for, if there is one yet: all but its execution is prepared while
-    /// the host looks. What goes wrong is told when it is to run.
-    pub(crate) fn hand(mut self, program: ProgramFor<'_>) -> Self {
-        // Where there is a broker, the program's process cannot know whether the host's folders are gone.
-        let may_be = !self.outlook.expected.has_broker();
-        if let Some(program) = may_be.then(|| program(self.remains.cgroup())).flatten() {
-            self.handed = hand(&self.gate, self.outlook.owner, &program, form::HELD).ok();
-        }
-        self
+        remains.limits = cgroup;
+        Ok(Self { gate, line, outlook, remains, creations })
     }
 
     /// Waits until the program's process waits.
     pub(crate) fn meet(self) -> Result<Ready, StartError> {
         // What is named first goes last: whoever waits for the end of a box has closed its lines.
-        let Self { mut remains, gate, line, outlook, handed, is_brought } = self;
+        let Self { mut remains, gate, line, outlook, creations } = self;
         let owner = outlook.owner;
-        let seen = see(&gate, &line, outlook, &mut remains);
-        // Nothing can be seen of a process that has gone because it could not take its program on.
-        if handed.is_some()
-            && !seen.as_ref().is_ok_and(Seen::is_whole)
-            && let Some(failed) = hear_program_failed(&gate)
-        {
-            return Err(failed);
-        }
-        let Seen { pid, pidfd, expected, attested, house } = seen?;
+        let Seen { pid, pidfd, expected, attested, house } =
+            see(&gate, &line, outlook, &mut remains)?;
         Ok(Ready {
             gate,
             line,
@@ -166,11 +138,10 @@ impl Ordered {
             attested,
             origin: Origin::Made,
             remains,
+            creations,
             duty: None,
             house,
             described: None,
-            handed,
-            is_brought,
         })
     }
 }
@@ -182,12 +153,6 @@ struct Seen {
     expected: Expected,
     attested: Option<Attested>,
     house: House,
-}
-
-impl Seen {
-    fn is_whole(&self) -> bool {
-        self.attested.iter().all(|seen| seen.missing.is_empty())
-    }
 }
 
 /// Looks at a box while it is made, and when the program's process waits.
@@ -283,38 +248,9 @@ impl Ready {
 
     /// Executes a program in the box. When this returns it has been executed.
     pub fn run(self, program: Program) -> Result<Running, StartError> {
-        if self.handed.is_some() {
-            // It has another one, which it would execute instead.
-            return Err(StartError { step: Step::SendRequest, errno: Errno::BUSY });
-        }
-        self.bring_first();
-        let ours = hand(&self.gate, self.owner, &program, form::PLAIN)?;
+        let ours = hand(&self.gate, self.owner, &program)?;
         drop(program);
         self.executed(ours)
-    }
-
-    /// Whether a program waits in it for the word.
-    pub fn is_handed(&self) -> bool {
-        self.handed.is_some()
-    }
-
-    /// Gives the word to the program that waits in it. When this returns it has been executed.
-    pub fn go(mut self) -> Result<Running, StartError> {
-        const NONE_WAITS: StartError = StartError { step: Step::SendRequest, errno: Errno::SRCH };
-        let ours = self.handed.take().ok_or(NONE_WAITS)?;
-        self.bring_first();
-        match self.gate.send(&Failure { step: gate::GO, errno: 0 }, &[]) {
-            // Who does not listen any more has told why.
-            Ok(()) | Err(Errno::PIPE) => self.executed(ours),
-            Err(errno) => Err(StartError { step: Step::SendRequest, errno }),
-        }
-    }
-
-    /// This thread has nothing to do while the program is executed, elsewhere as a rule.
-    fn bring_first(&self) {
-        if self.is_brought {
-            bring_here(self.pid, &self.pidfd);
-        }
     }
 
     /// Waits until its program has been executed.
@@ -325,9 +261,11 @@ impl Ready {
         heard.inspect_err(|_failed| kill(&self.pidfd))?;
         self.remains.cgroup().into_iter().for_each(Cgroup::sweep);
         let Self { line, pid, pidfd, expected, attested, remains, mut duty, described, .. } = self;
+        let creations = self.creations;
         drop(described);
         duty.iter_mut().for_each(Duty::begin);
-        Ok(Running::new(line, ours, (pid, pidfd), remains).with_box(expected, attested, duty))
+        Ok(Running::new(line, ours, (pid, pidfd), remains)
+            .with_box(expected, attested, duty, creations))
     }
 }
 

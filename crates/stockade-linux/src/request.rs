@@ -9,8 +9,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
 use crate::keeper::wire::{Request, UNLIMITED};
-use crate::start::Spec;
-use crate::whereabouts::own_processors;
+use crate::start::{Spec, Stdin};
 
 /// A request and the bytes that its offsets point into.
 pub(crate) struct Packed {
@@ -33,7 +32,7 @@ pub(crate) fn pack(spec: &Spec, in_box: Option<(&CStr, &CStr)>) -> io::Result<Pa
         processes_max: spec.processes_max.map_or(UNLIMITED, |max| max.min(UNLIMITED - 1)),
         rlimit_count,
         rlimits,
-        processors: own_processors(),
+        is_stdin_empty: u64::from(matches!(spec.stdin, Stdin::Empty)),
         ..Request::empty()
     };
     Ok(Packed { request, strings: layout.bytes })

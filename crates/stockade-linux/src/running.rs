@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::attest::{self, Attested, Expected};
 use crate::cgroup::Cgroup;
 use crate::control::{Heard, Line, Patience};
+use crate::creations::Creations;
 use crate::keeper::Keeper;
 use crate::keeper::mechanism::Mechanism;
 use crate::keeper::wire::{Report, cause, kind};
@@ -19,7 +20,6 @@ use crate::pidfd::{ends_within, kill};
 use crate::remains::Remains;
 use crate::sample::{self, Sample};
 use crate::start::OurStreams;
-use crate::whereabouts::send_away;
 use crate::yard::Duty;
 
 /// A program that runs. Dropping it kills the whole tree and waits until it is gone.
@@ -36,6 +36,7 @@ pub struct Running {
     expected: Option<Expected>,
     remains: Remains,
     duty: Option<Duty>,
+    creations: Option<Creations>,
 }
 
 /// How a run ended. Nothing of it is left, survivors apart.
@@ -103,6 +104,7 @@ impl Running {
             expected: None,
             remains,
             duty: None,
+            creations: None,
         }
     }
 
@@ -112,8 +114,10 @@ impl Running {
         expected: Expected,
         attested: Option<Attested>,
         duty: Option<Duty>,
+        creations: Option<Creations>,
     ) -> Self {
         (self.expected, self.attested, self.duty) = (Some(expected), attested, duty);
+        self.creations = creations;
         self
     }
 
@@ -136,6 +140,11 @@ impl Running {
     /// What was seen of the box from outside before the program was executed, if it was looked at.
     pub fn attested(&self) -> Option<&Attested> {
         self.attested.as_ref()
+    }
+
+    /// The names that its program creates, where its first process hears of them.
+    pub fn creations(&self) -> Option<&Creations> {
+        self.creations.as_ref()
     }
 
     /// The limits of the whole box, and what it has used of them.
@@ -198,14 +207,6 @@ impl Running {
     /// Orders the death of the whole tree; [`Self::try_ended`] tells when it is done.
     pub fn kill(&self) -> io::Result<()> {
         Ok(self.line.order_kill()?)
-    }
-
-    /// Says that the program seems to end. If nobody but this thread waits for the end of its box, that is
-    /// left to another processor than this one, where there is work to do meanwhile.
-    pub fn make_way(&self) {
-        if matches!(self.duty, Some(Duty::Later(_))) {
-            send_away(self.pid, &self.pidfd);
-        }
     }
 
     /// How the run ended, if it has.

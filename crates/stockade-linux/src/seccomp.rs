@@ -51,6 +51,8 @@ pub enum Tracing {
 pub(crate) enum Names {
     /// The program itself.
     Free,
+    /// The program itself, but the first process is told of every call that makes one before.
+    Told,
     /// The broker, which is told of every call that makes one.
     Brokered,
 }
@@ -73,6 +75,7 @@ impl Filter {
         calls.extend(table::of_processes());
         calls.extend(match names {
             Names::Free => table::with_modes().collect(),
+            Names::Told => table::told(),
             Names::Brokered => table::brokered(),
         });
         if matches!(self.sockets, Sockets::Pairs | Sockets::InternetAndPairs) {

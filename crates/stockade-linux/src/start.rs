@@ -11,7 +11,6 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::attest::{self, Attested, Expected, Tested};
 use crate::booting::Booting;
-use crate::cgroup::Limits;
 use crate::control::{Heard, Line, Patience};
 use crate::handing::Program;
 use crate::jail::pack::{self, Fittings};
@@ -137,9 +136,7 @@ fn launch_boxed(
     jail.processes_max = spec.processes_max;
     let cgroup = jail.cgroup.take();
     let sheet = pack::pack(&jail).at(Step::PrepareBox)?;
-    let ready =
-        Ordered::with(Booting::begin()?, &sheet, Outlook::of(&jail), Limits::There(cgroup))?
-            .meet()?;
+    let ready = Ordered::with(Booting::begin()?, &sheet, Outlook::of(&jail), cgroup)?.meet()?;
     if ready.attested().is_some_and(|seen| !judge(seen)) {
         return Err(StartError { step: Step::Attest, errno: Errno::CANCELED });
     }
@@ -152,7 +149,7 @@ fn launch(
     mut jail: Option<Jail>,
     judge: impl FnOnce(&Attested) -> bool,
 ) -> Result<Running, StartError> {
-    let limits = Limits::There(jail.as_mut().and_then(|jail| jail.cgroup.take()));
+    let cgroup = jail.as_mut().and_then(|jail| jail.cgroup.take());
     let sheet = jail.as_ref().map(pack::pack).transpose().at(Step::PrepareBox)?;
     let (ours, theirs) = open_streams(&spec.stdin).at(Step::OpenStreams)?;
     let paths = jail.as_ref().map(|jail| (jail.program.as_c_str(), jail.cwd.as_c_str()));
@@ -162,7 +159,7 @@ fn launch(
     packed.request.descriptors = u32::try_from(slot::SCOPE.saturating_add(with_scope)).unwrap_or(0);
     packed.request.form = if sheet.is_some() { form::LOCKED } else { form::PLAIN };
     let supervisor = supervisor()?;
-    let mut booting = Booting::unasked()?;
+    let booting = Booting::unasked()?;
     let mut descriptors = vec![strings.as_fd(); slot::SCOPE];
     for (slot, fd) in [
         (slot::STRINGS, strings.as_fd()),
@@ -183,8 +180,9 @@ fn launch(
         let fittings = Fittings {
             line: None,
             gate: waits.then(|| far.as_fd()),
-            limits: &limits,
+            cgroup: cgroup.as_ref(),
             supervisor: None,
+            creation_log: None,
         };
         let packed = sheet.fit(&fittings).at(Step::PrepareBox)?;
         booting.line().send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
@@ -192,19 +190,19 @@ fn launch(
     // The keeper has them all now. Only the program may hold its ends of the streams, or their
     // closing would never be seen.
     let locked = jail.as_ref().filter(|jail| jail.form != Form::Unlocked);
-    let expected = locked.map(|jail| Expected::of(jail).with_cgroup(limits.so_far()));
+    let expected = locked.map(|jail| Expected::of(jail).with_cgroup(cgroup.as_ref()));
     drop((theirs, spec, far, sheet));
-    let (line, keeper) = booting.there()?;
+    let (line, keeper) = booting.into_parts();
     let process = hear_forked(&line)?;
     let attested = match &expected {
         Some(expected) if waits => attest(&gate, expected, process.0, judge)?,
         Some(_) | None => None,
     };
     hear_executed(&line)?;
-    let remains = Remains { keeper: Some(keeper), limits: limits.made(), ..Remains::default() };
+    let remains = Remains { keeper: Some(keeper), limits: cgroup, ..Remains::default() };
     let running = Running::new(line, ours, process, remains);
     Ok(match expected {
-        Some(expected) => running.with_box(expected, attested, None),
+        Some(expected) => running.with_box(expected, attested, None, None),
         None => running,
     })
 }

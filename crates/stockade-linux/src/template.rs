@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::booting::Booting;
-use crate::cgroup::{Cgroup, Hierarchies, Limits};
+use crate::cgroup::{Cgroup, Hierarchies};
 use crate::control::Line;
+use crate::creations::Creations;
 use crate::hearing::hear_first;
 use crate::jail::Jail;
 use crate::jail::pack::{self, Fittings, Sheet};
@@ -15,7 +16,6 @@ use crate::keeper::step::Step;
 use crate::ready::{Ordered, Outlook, Ready};
 use crate::remains::Remains;
 use crate::start::{At, StartError, supervisor};
-use crate::whereabouts::{Where, Whereabouts};
 
 /// A template. Dropping it ends it, and with it every box that was copied from it.
 #[derive(Debug)]
@@ -25,7 +25,6 @@ pub(crate) struct Template {
     copy: Sheet<'static>,
     outlook: Outlook,
     hierarchies: Result<Hierarchies, Errno>,
-    whereabouts: Whereabouts,
     _remains: Remains,
 }
 
@@ -39,15 +38,16 @@ impl Template {
         let fittings = Fittings {
             line: Some(far.as_fd()),
             gate: None,
-            limits: &Limits::There(None),
+            cgroup: None,
             supervisor: Some(supervisor.as_fd()),
+            creation_log: None,
         };
         let mut remains = Booting::begin()?.order(&sheet, &fittings)?;
         drop(far);
-        let (pid, pidfd, _) = hear_first(&line, &mut remains)?;
+        let (_, pidfd, _) = hear_first(&line, &mut remains)?;
         remains.has_first(pidfd);
-        let (hierarchies, whereabouts) = (Hierarchies::read(), Whereabouts::of(pid));
-        Ok(Some(Self { line, copy, outlook, hierarchies, whereabouts, _remains: remains }))
+        let hierarchies = Hierarchies::read();
+        Ok(Some(Self { line, copy, outlook, hierarchies, _remains: remains }))
     }
 
     /// Where the cgroups of its copies are made, as long as the host's mounts are as they were.
@@ -57,32 +57,28 @@ impl Template {
 
     /// Makes a box.
     pub(crate) fn copy(self: &Arc<Self>, cgroup: Cgroup) -> Result<Ready, StartError> {
-        self.order(cgroup, Where::Anywhere)?.meet()
+        self.order(cgroup)?.meet()
     }
 
     /// Lets a box be made.
-    pub(crate) fn order(
-        self: &Arc<Self>,
-        cgroup: Cgroup,
-        place: Where,
-    ) -> Result<Ordered, StartError> {
-        let limits = Limits::There(Some(cgroup));
+    pub(crate) fn order(self: &Arc<Self>, cgroup: Cgroup) -> Result<Ordered, StartError> {
         let (line, line_far) = Line::pair().at(Step::OpenControl)?;
         let (gate, gate_far) = Line::pair().at(Step::OpenControl)?;
+        let creations = Creations::begin(&self.outlook.refused).at(Step::PrepareBox)?;
         let fittings = Fittings {
             line: Some(line_far.as_fd()),
             gate: Some(gate_far.as_fd()),
-            limits: &limits,
+            cgroup: Some(&cgroup),
             supervisor: None,
+            creation_log: creations.as_ref().map(Creations::file),
         };
         let packed = self.copy.fit(&fittings).at(Step::PrepareBox)?;
-        self.whereabouts.be(place);
         self.line.send(&packed.plan, &packed.descriptors()).at(Step::SendRequest)?;
         drop(packed);
         drop((line_far, gate_far));
         let template = Some(Arc::clone(self));
-        let remains = Remains { _template: template, limits: limits.made(), ..Remains::default() };
+        let remains = Remains { _template: template, limits: Some(cgroup), ..Remains::default() };
         let outlook = self.outlook.clone();
-        Ok(Ordered { gate, line, outlook, remains, handed: None, is_brought: false })
+        Ok(Ordered { gate, line, outlook, remains, creations })
     }
 }

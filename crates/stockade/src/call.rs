@@ -5,6 +5,7 @@ mod code;
 pub mod file;
 mod id;
 mod nearest;
+mod patch;
 mod session;
 mod wire;
 
@@ -17,6 +18,8 @@ pub use code::{Code, Language, UnknownLanguage};
 pub use file::FileCall;
 pub use id::CallId;
 pub use nearest::nearest;
+pub(crate) use patch::NAMES as PATCH_NAMES;
+pub use patch::{Change, PatchError, PatchedFile, patched_files};
 pub use session::{BadSessionName, SessionName};
 pub use wire::BadInput;
 
@@ -171,6 +174,14 @@ pub struct Foreign {
     pub name: String,
     /// Its input, as it came.
     pub input: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Foreign {
+    /// Its input as JSON, without a copy of the values.
+    pub fn input_text(&self) -> String {
+        // Its keys are strings and its values are JSON, so that there is nothing to go wrong.
+        serde_json::to_string(&self.input).unwrap_or_default()
+    }
 }
 
 impl From<&str> for Foreign {

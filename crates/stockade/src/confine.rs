@@ -1,16 +1,22 @@
 //! What a run may touch and use, as data: the policy's answer, before any tier is asked.
 
 mod oci;
+mod own;
 mod segment;
 mod sought;
 mod toolchain;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::oci::{EngineName, ImageName, NotAnImage, Oci, Pull, UnknownEngine, UnknownPull};
+pub(crate) use self::own::{
+    Kind as OwnKind, OwnProgram, SYSTEM, all as own_places, cache_folder, data_folder,
+    last_scratch_base, real, scratch_bases, within as own_within,
+};
+pub use self::own::{OwnPath, runtime_folder, state_folder};
 pub(crate) use self::segment::{Parsed, Segment};
 pub use self::sought::{Keep, Sought};
 pub(crate) use self::sought::{Met, Part, Stand};
@@ -33,6 +39,8 @@ pub struct Confinement {
     pub network: Network,
     /// The image and who makes the box, in tiers that have either.
     pub oci: Oci,
+    /// What the report says if the program fails.
+    pub hints: Vec<String>,
 }
 
 /// Which files a run may see and write. All paths are absolute and real.
@@ -46,16 +54,58 @@ pub struct Files {
     pub read: Vec<PathBuf>,
     /// What toolchains have in the home folder, to be read.
     pub toolchains: Vec<Shown>,
-    /// Paths beneath these that look empty.
+    /// Paths beneath these that cannot be opened.
     pub hide: Vec<PathBuf>,
     /// Paths beneath these that cannot be written, renamed or removed.
     pub protect: Vec<PathBuf>,
+    /// Those of `protect` that only an untrusted project file names. A file that appears there is
+    /// reported and never touched.
+    pub untrusted: Vec<PathBuf>,
     /// What is to be hidden or protected by a pattern, and is looked for when the box is made.
     pub sought: Arc<[Sought]>,
     /// What rules deny that no box can keep, each in words.
-    pub unkept: Arc<[(Keep, String)]>,
+    pub unkept: Arc<[(Keep, Origin, String)]>,
+    /// Stockade's own places among what is shown, each of them also hidden or protected.
+    pub own: Arc<[OwnPath]>,
     /// Which changes to what can be written are told.
     pub watched: Watched,
+}
+
+/// Folders that stay writable in a protected folder, if they exist. Agents keep working trees there.
+const WRITABLE_IN_PROTECTED: [(&str, &str); 1] = [(".claude", "worktrees")];
+
+/// The paths of these folders in a project, each with that of the protected folder.
+pub(crate) fn writable_in_protected(root: &Path) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+    WRITABLE_IN_PROTECTED.into_iter().map(|(folder, inner)| {
+        let folder = root.join(folder);
+        let inner = folder.join(inner);
+        (folder, inner)
+    })
+}
+
+impl Files {
+    /// Who names a protected path.
+    pub fn origin_of(&self, path: &Path) -> Origin {
+        let is_it = |untrusted: &PathBuf| untrusted == path;
+        if self.untrusted.iter().any(is_it) { Origin::Project } else { Origin::Trusted }
+    }
+
+    /// Leaves nothing that can be written; what could be can still be read.
+    pub(crate) fn deny_writes(&mut self) {
+        let root = &self.root;
+        self.read.extend(self.write.drain(..).filter(|folder| folder != root));
+    }
+}
+
+/// Who wrote a rule, and so how much is done for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Stockade ships it. It must not make a project unusable that it does not fit.
+    Shipped,
+    /// The user, the machine's administrator, or a project file that the user trusts.
+    Trusted,
+    /// A project file that nobody trusts.
+    Project,
 }
 
 /// Which of the files that a program changes are listed in the report.

@@ -10,22 +10,30 @@ mod examine;
 mod facts;
 mod file;
 mod foreign;
-mod foreseen;
 mod granted;
+mod guarded;
 mod hooked;
 mod line;
+mod named_paths;
 mod own;
+mod path_text;
 mod permit;
 mod question;
 mod registered;
 mod ruled;
+mod search;
+mod server_lines;
 mod sight;
 mod toolchain;
 mod twins;
+mod unreadable;
+mod url_host;
+mod vanish;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub use approval::{Answer, Approver, Settled};
 use examine::Examined;
@@ -106,8 +114,8 @@ impl Gate {
 
     /// The same, with what the hooks said.
     pub fn judge_aloud(&self, call: &ToolCall) -> (Verdict, Said) {
-        let Hooked { call, examined, said } = self.hooked(call);
-        (self.verdict(&call, examined, said.rewritten.as_deref()), said)
+        let Hooked { call, examined, said, spent } = self.hooked(call);
+        (self.verdict(&call, examined, said.rewritten.as_deref(), spent), said)
     }
 
     fn verdict(
@@ -115,6 +123,7 @@ impl Gate {
         call: &ToolCall,
         examined: Examined,
         rewritten: Option<&Rewritten>,
+        spent: Duration,
     ) -> Verdict {
         let Examined { mut examination, cleared, words, shown, program, question } = examined;
         if let Some(doubt) = &question
@@ -135,7 +144,8 @@ impl Gate {
             (Decision::Allow, Ok(cleared), _) => {
                 let tier = tier(&cleared);
                 let permit = Permit::new(cleared, examination.confinement, tier, entry, ruling);
-                Verdict::Allowed(Box::new(permit.with_spared(examination.spared)))
+                let permit = permit.with_spared(examination.spared).with_spent(spent);
+                Verdict::Allowed(Box::new(permit))
             }
             (Decision::Ask, Ok(cleared), Some(doubt)) => {
                 let confinement = examination.confinement.clone();
@@ -149,6 +159,7 @@ impl Gate {
                 };
                 let tier = tier(&cleared);
                 let permit = Permit::new(cleared, confinement, tier, entry, ruling);
+                let permit = permit.with_spent(spent);
                 Verdict::Ask(Box::new(Question::new(prompt, Box::new(permit), doubt)))
             }
             (_, Err(Some(failure)), _) => Verdict::Impossible(failure),

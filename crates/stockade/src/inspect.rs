@@ -4,8 +4,10 @@
 mod argv;
 mod command;
 pub(crate) mod critical;
+pub(crate) mod emptied;
 mod finding;
 mod found;
+mod home;
 mod known;
 mod line;
 mod name;
@@ -28,8 +30,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use command::{Command, Start};
-pub use finding::{Axis, Finding, Weight};
+pub use finding::{Axis, Finding, RULED, Weight};
 pub use found::{Found, Target};
+pub use home::Homes;
 pub use line::{LineInspection, Setting};
 pub use placed::{Misplaced, Placed};
 pub use program::{NoProgram, Place, Program, Programs};

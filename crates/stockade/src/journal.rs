@@ -35,8 +35,8 @@ mod tail;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use flush::Durability;
 use flush::Flusher;
-pub use flush::{Busy, Durability};
 pub use recent::{Repeated, WINDOW};
 use record::Event;
 pub use sink::JournalError;
@@ -86,17 +86,6 @@ impl Journal {
         let (entry, written) = self.sink().append(event)?;
         self.flusher.note(&written).map_err(|source| self.not_flushed(source))?;
         Ok(entry)
-    }
-
-    /// Says that whoever writes next has other things to do than to start the thread that brings
-    /// entries to the disk in time: until this is dropped, or [`Self::keep_time`] is called.
-    pub fn busy(&self) -> Busy<'_> {
-        Busy::with(&self.flusher)
-    }
-
-    /// Sees to it that what was written reaches the disk in time. An error is told with the next entry.
-    pub fn keep_time(&self) {
-        self.flusher.keep_time().ok();
     }
 
     /// Brings all entries of this process to the disk now.

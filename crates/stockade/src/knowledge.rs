@@ -12,10 +12,12 @@ mod effect;
 mod environment;
 mod example;
 mod file;
+mod find;
 mod glob;
 mod grammar;
 mod index;
 mod interpreter;
+mod narrowing;
 mod nature;
 mod program;
 mod reading;
@@ -45,6 +47,7 @@ pub use reading::{
     Runner, Word,
 };
 pub use schema::Class;
+pub(crate) use sed::sed_edits_only;
 
 /// The knowledge base.
 #[derive(Debug)]

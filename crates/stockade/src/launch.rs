@@ -6,6 +6,7 @@ mod container;
 mod disk;
 mod doctor;
 mod files;
+mod git;
 mod gvisor;
 mod held;
 mod hook;
@@ -13,6 +14,7 @@ mod image;
 mod inline;
 mod jail;
 mod machine;
+mod own;
 mod process;
 mod remedy;
 mod removal;
@@ -25,31 +27,28 @@ mod tree;
 mod warm;
 mod watch;
 
+use std::time::{Duration, Instant};
+
 pub use container::{Containers, engines, reap};
 pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
 pub use gvisor::{Gvisor, gvisor};
 pub(crate) use hook::HookRunner;
 pub use image::{Imported, import};
 pub use jail::{Searched, search};
-pub use machine::{hide_supervisor, probe};
-pub(crate) use reserve::Drafted;
+pub use machine::{calls_at_once, hide_supervisor, probe};
 pub use reserve::Reserve;
 pub use scratch::sweep;
-pub use stockade_linux::{Hastened, Origin, Warmth, Yard, hasten};
+pub use stockade_linux::{Origin, Warmth, Yard, return_large_blocks};
 pub use warm::Interpreters;
 
-use crate::confine::{Confinement, Files, Network};
+use crate::confine::{Confinement, Files};
 use crate::files::survey::Before;
 use crate::guarantee::{Guarantee, Kept};
-use crate::outcome::{Failure, Outcome};
+use crate::limits::LimitHit;
+use crate::outcome::{Exit, Failure, Outcome, Usage};
+use crate::output::Captured;
 use crate::plan::{self, Plan, ProgramPlan, not_in_this_version};
-use crate::tier::Tier;
-
-/// Says that the first box will most likely have this network: a keeper that was hastened makes its
-/// namespaces meanwhile.
-pub fn hasten_box(keeper: &Hastened, network: Network) {
-    keeper.for_box(jail::network_of_box(network));
-}
+use crate::tier::{Description, Tier};
 
 /// Starts what was planned, with what waits for it in the reserve. A plan is all it takes, and all
 /// it accepts:
@@ -71,25 +70,38 @@ pub fn start(plan: Plan, reserve: &Reserve) -> Result<Running, Failure> {
     let done = |outcome| Running(Kind::Done(Box::new(outcome)));
     match plan.kind() {
         plan::Kind::Program(plan) => {
-            reserve.interpreters.start(*plan, |plan| start_afresh(plan, reserve))
+            let spent = plan.prepared().spent;
+            let unstarted = unstarted(&plan);
+            match reserve.interpreters.start(*plan, |plan| start_afresh(plan, reserve)) {
+                Err(failure) if failure.is_late => Ok(done(unstarted)),
+                running => Ok(running?.with_spent(spent)),
+            }
         }
         plan::Kind::Files(plan) => files::start(*plan).map(done),
         plan::Kind::Inline(plan) => Ok(done(inline::start(*plan))),
     }
 }
 
-/// Says that a program may run like this in the jail, if it is allowed: its box is made meanwhile, if
-/// it is the first or none waits. What goes wrong is told when it is asked for. Its description is kept
-/// as long as what this gives.
-pub(crate) fn foresee(
-    reserve: &Reserve,
-    confinement: impl FnOnce() -> Option<Confinement>,
-) -> Option<Drafted<'_>> {
-    if reserve.yard.is_expecting() {
-        return confinement().map(|confinement| reserve.foresee(&confinement));
+/// The outcome of a call whose time is up before its program was started.
+fn unstarted(plan: &ProgramPlan) -> Outcome {
+    let Description { enforcement, .. } = plan.description();
+    Outcome {
+        exit: Exit::Unknown,
+        limit: Some(LimitHit::Wall),
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        usage: Usage { wall: plan.confinement().limits.wall, ..Usage::default() },
+        tier: plan.tier(),
+        enforcement: enforcement.clone(),
+        denials: Vec::new(),
+        changes: None,
+        notes: vec![
+            "the program was not started: inspecting the call and looking at the project took all of \
+             its time"
+                .to_owned(),
+        ],
+        session: None,
     }
-    reserve.yard.anticipate();
-    None
 }
 
 /// How the folders are that a run may write: all of the project, where nothing is sure to keep it
@@ -100,13 +112,19 @@ fn look_before(plan: &ProgramPlan) -> Option<Before> {
     let is_kept = plan.tier() != Tier::Process && kept == Kept::Full;
     let mut write = write.clone();
     write.extend((!is_kept).then(|| root.clone()));
-    Before::look(root, &write, *watched)
+    let rest = plan.until().saturating_duration_since(Instant::now());
+    Before::look(root, &write, *watched, rest)
 }
 
 /// Starts the program itself, in its tier.
 fn start_afresh(plan: ProgramPlan, reserve: &Reserve) -> Result<Running, Failure> {
+    let begun = Instant::now();
     let before = look_before(&plan);
-    Ok(Running(match plan.tier() {
+    let looked = begun.elapsed();
+    if Instant::now() >= plan.until() {
+        return Err(Failure::late());
+    }
+    let running = Running(match plan.tier() {
         Tier::Jail => Kind::Held(Box::new(jail::start(plan, reserve)?), before),
         Tier::Process => Kind::Held(Box::new(process::start(plan)?), before),
         Tier::Container => {
@@ -118,7 +136,14 @@ fn start_afresh(plan: ProgramPlan, reserve: &Reserve) -> Result<Running, Failure
         tier @ (Tier::Inline | Tier::Microvm | Tier::Cluster) => {
             return Err(not_in_this_version(tier));
         }
-    }))
+    });
+    // What a slow project takes of the call's time is the call's. What an engine takes to make a
+    // container is not.
+    let before_it = match &running.0 {
+        Kind::Held(held, _) => held.started.saturating_duration_since(begun),
+        Kind::Container(..) | Kind::Gvisor(..) | Kind::Done(_) => looked,
+    };
+    Ok(running.with_spent(before_it))
 }
 
 /// A call that is running. Dropping it ends the whole tree, and removes its container.
@@ -139,18 +164,24 @@ enum Kind {
 }
 
 impl Running {
+    /// The same with so much less time, which went by before the program started.
+    fn with_spent(mut self, spent: Duration) -> Self {
+        match &mut self.0 {
+            Kind::Held(held, _) => held.spend(spent),
+            Kind::Container(contained, _) => contained.held.spend(spent),
+            Kind::Gvisor(sandboxed, _) => sandboxed.held.spend(spent),
+            Kind::Done(_) => {}
+        }
+        self
+    }
+
     /// Waits for the end, keeps to the limits, and removes every trace. It is a failure if what was
     /// to start the program has failed.
     pub fn wait(self) -> Result<Outcome, Failure> {
-        self.wait_and(&|| ())
-    }
-
-    /// The same, and does this meanwhile, once, if it takes so long that there is time.
-    pub(crate) fn wait_and(self, at_leisure: &dyn Fn()) -> Result<Outcome, Failure> {
         let (mut outcome, before) = match self.0 {
-            Kind::Held(held, before) => (held.wait(at_leisure), before),
-            Kind::Container(contained, before) => (contained.wait(at_leisure)?, before),
-            Kind::Gvisor(sandboxed, before) => (sandboxed.wait(at_leisure)?, before),
+            Kind::Held(held, before) => (held.wait(), before),
+            Kind::Container(contained, before) => (contained.wait()?, before),
+            Kind::Gvisor(sandboxed, before) => (sandboxed.wait()?, before),
             Kind::Done(outcome) => return Ok(*outcome),
         };
         outcome.changes = before.map(Before::compare);

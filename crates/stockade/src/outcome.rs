@@ -27,12 +27,37 @@ pub struct Outcome {
     pub tier: Tier,
     /// What kept each guarantee.
     pub enforcement: Vec<Enforced>,
+    /// What its sandbox refused it, as far as that is known.
+    pub denials: Vec<Denial>,
     /// What it changed, where that was looked at.
     pub changes: Option<Changes>,
     /// What went wrong around the run without touching it.
     pub notes: Vec<String>,
     /// The session that it ran in, if it ran in one.
     pub session: Option<SessionUse>,
+}
+
+/// Something that a sandbox refused to a program, known from the mechanism that refused it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Denial {
+    /// The mechanism.
+    pub source: &'static str,
+    /// The path that it was about.
+    pub path: String,
+    /// Why it was refused.
+    pub reason: &'static str,
+}
+
+impl Denial {
+    /// The creation of a protected path, which a seccomp notification told of.
+    pub(crate) fn of_creation(path: &std::path::Path) -> Self {
+        Self {
+            source: "notification",
+            path: path.to_string_lossy().into_owned(),
+            reason: "creating it was refused (EPERM): the path is protected, because code runs from \
+                     it later, outside of any sandbox",
+        }
+    }
 }
 
 /// What a call has of the session that it ran in.
@@ -89,6 +114,9 @@ pub struct Failure {
     /// It may go well another time: the machine was short of something.
     #[serde(skip)]
     pub transient: bool,
+    /// The time of the call was up before its program was started.
+    #[serde(skip)]
+    pub is_late: bool,
 }
 
 impl Failure {
@@ -101,7 +129,14 @@ impl Failure {
             remedy: None,
             no_such_program: false,
             transient: false,
+            is_late: false,
         }
+    }
+
+    /// A call whose time was up before its program was started.
+    pub(crate) fn late() -> Self {
+        let message = "the time was up before the program was started";
+        Self { is_late: true, ..Self::new("look at the project", message) }
     }
 
     /// The same failure with what to do about it.

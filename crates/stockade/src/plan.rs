@@ -1,6 +1,7 @@
 //! A spent permit, a tier and its ordered steps, as data: printable, and tested without privileges.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use crate::confine::Confinement;
 use crate::gate::{FileWork, InlineWork, Permit, Prepared, Work};
@@ -69,6 +70,8 @@ pub(crate) struct ProgramPlan {
     prepared: Prepared,
     description: Description,
     otherwise: Option<Otherwise>,
+    /// When the call's time is up.
+    until: Instant,
 }
 
 /// A plan to read or write files without any program.
@@ -85,25 +88,26 @@ pub type Otherwise = Result<Description, Failure>;
 impl Plan {
     /// Plans the run that a permit allows, or says which promise cannot be kept here.
     pub fn new(permit: Permit, machine: Machine) -> Result<Self, Failure> {
-        let Prepared { cleared, confinement, tier, entry, ruling } = permit.spend();
+        let Prepared { cleared, confinement, tier, entry, ruling, spent } = permit.spend();
         Ok(Self(match cleared {
             Work::Program(cleared) => {
                 let description = describe(tier, &confinement, machine)?;
                 let otherwise = otherwise(tier, &confinement, machine);
+                let until = until(confinement.limits.wall.saturating_sub(spent));
                 let cleared = *cleared;
-                let prepared = Prepared { cleared, confinement, tier, entry, ruling };
-                Kind::Program(Box::new(ProgramPlan { prepared, description, otherwise }))
+                let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
+                Kind::Program(Box::new(ProgramPlan { prepared, description, otherwise, until }))
             }
             Work::Inline(cleared) => {
                 let description = describe_closure(&confinement)?;
                 let cleared = *cleared;
-                let prepared = Prepared { cleared, confinement, tier, entry, ruling };
+                let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
                 Kind::Inline(Box::new(InlinePlan { prepared, description }))
             }
             Work::Files(cleared) => {
                 let description = describe_files(&confinement)?;
                 let cleared = *cleared;
-                let prepared = Prepared { cleared, confinement, tier, entry, ruling };
+                let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
                 Kind::Files(Box::new(FilesPlan { prepared, description }))
             }
         }))
@@ -134,6 +138,11 @@ impl ProgramPlan {
         &self.prepared.confinement
     }
 
+    /// When the call's time is up. What is looked at before the program starts takes of it too.
+    pub(crate) fn until(&self) -> Instant {
+        self.until
+    }
+
     /// What would run.
     pub(crate) fn prepared(&self) -> &Prepared {
         &self.prepared
@@ -147,6 +156,13 @@ impl ProgramPlan {
     pub(crate) fn into_parts(self) -> (Prepared, Description, Option<Otherwise>) {
         (self.prepared, self.description, self.otherwise)
     }
+}
+
+/// The end of a time that begins now; a long one has no end that matters.
+fn until(rest: Duration) -> Instant {
+    const LONG: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    let now = Instant::now();
+    now.checked_add(rest.min(LONG)).unwrap_or(now)
 }
 
 impl FilesPlan {

@@ -1,6 +1,7 @@
 //! Decides: findings in, one decision out. Touches nothing but its own data.
 
 mod agent;
+mod box_table;
 mod claude;
 mod codex;
 pub mod decision;
@@ -10,6 +11,7 @@ mod json;
 mod judgement;
 pub mod hook;
 mod load;
+mod named;
 pub mod mode;
 pub(crate) mod own;
 mod oci;
@@ -28,11 +30,12 @@ mod trust;
 pub mod weigh;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use agent::{Agent, AgentHooks, AgentMode, Remark};
+pub use box_table::BoxPattern;
 pub use decision::{By, Decision, Ruling};
 pub use hook::Hook;
 pub(crate) use judgement::silenced;
@@ -50,9 +53,9 @@ pub use sources::{Dialect, Sources};
 pub use tool::PolicyTool;
 pub use trust::{Trust, TrustStore, Trusted};
 
-use crate::confine::{Keep, Network, Oci, Sought, Toolchain, Watched};
+use crate::confine::{Keep, Network, Oci, Origin, Sought, Toolchain, Watched};
 use crate::guarantee::{Guarantee, Kept};
-use crate::inspect::{Axis, Finding, Settings, Weight};
+use crate::inspect::{Axis, Finding, Root, Settings, ViewError, Weight};
 use crate::journal::Durability;
 use crate::limits::Limits;
 use crate::tier::Tier;
@@ -64,6 +67,9 @@ pub struct Policy {
     pub mode: Mode,
     /// How long a question waits for its answer, which is no after that.
     pub patience: Duration,
+    /// Whether the project root may be or hold a home folder of the user. A file of the project never
+    /// sets it.
+    pub project_home: bool,
     /// The lists that inspection holds a call against.
     pub settings: Settings,
     /// Which of the built-in refusals apply to calls of one program.
@@ -128,32 +134,47 @@ pub struct FilesPolicy {
     pub hide: Vec<PathBuf>,
     /// Paths that cannot be written, renamed or removed.
     pub protect: Vec<PathBuf>,
+    /// Those of `protect` that only an untrusted project file names.
+    pub untrusted: Vec<PathBuf>,
+    /// Patterns of what is to be hidden or protected, which become rules in a project: see
+    /// [`Policy::with_rules_in_box`].
+    pub patterns: Vec<BoxPattern>,
     /// Which changes are told.
     pub watched: Watched,
     /// What rules deny by a pattern: see [`Policy::with_rules_in_box`].
     pub sought: Arc<[Sought]>,
     /// What rules deny that no box can keep, each in words.
-    pub unkept: Arc<[(Keep, String)]>,
+    pub unkept: Arc<[(Keep, Origin, String)]>,
 }
 
 /// What makes code run outside of a box later, if it is changed inside.
-const PROTECT: [&str; 17] = [
+///
+/// A folder that exists is protected with everything in it, so that folders are better than names.
+const PROTECT: [&str; 25] = [
     ".git/hooks",
+    ".git/info",
     ".git/config",
     ".git/config.worktree",
     ".git/commondir",
-    ".git/info/attributes",
+    ".gitconfig",
+    ".gitmodules",
+    ".husky",
+    ".github/workflows",
     ".claude",
     ".codex",
     ".cursor",
     ".gemini",
     ".mcp.json",
+    ".vscode",
+    ".idea",
     ".envrc",
     ".bashrc",
     ".bash_profile",
     ".profile",
     ".zshrc",
     ".zshenv",
+    ".zprofile",
+    ".ripgreprc",
     "stockade.toml",
 ];
 
@@ -165,9 +186,24 @@ impl Default for FilesPolicy {
             toolchains: BTreeSet::new(),
             hide: Vec::new(),
             protect: PROTECT.iter().map(PathBuf::from).collect(),
+            untrusted: Vec::new(),
+            patterns: Vec::new(),
             watched: Watched::Bounded,
             sought: Arc::default(),
             unkept: Arc::default(),
+        }
+    }
+}
+
+impl FilesPolicy {
+    /// Protects paths that an untrusted project file names. A path that a trusted file names as well
+    /// stays that file's.
+    pub(super) fn protect_for_project(&mut self, paths: Vec<PathBuf>) {
+        for path in paths {
+            if !self.protect.contains(&path) {
+                self.untrusted.push(path.clone());
+                self.protect.push(path);
+            }
         }
     }
 }
@@ -188,6 +224,7 @@ impl Policy {
         Self {
             mode: Mode::default(),
             patience: Duration::from_secs(60),
+            project_home: false,
             settings: Settings::default(),
             profile: Profile::Strict,
             shell_profile: Profile::Contained,
@@ -202,13 +239,19 @@ impl Policy {
             network: Network::None,
             oci: Oci::default(),
             durability: Durability::default(),
-            rules: Rules::default(),
+            rules: named::shipped(),
             hooks: Vec::new(),
             tools: Vec::new(),
             sources: BTreeMap::new(),
             agent: Agent::default(),
             remarks: Vec::new(),
         }
+    }
+
+    /// Opens a project root, which may be or hold a home folder only where this policy allows it.
+    pub fn open_root(&self, path: &Path) -> Result<Root, ViewError> {
+        let root = Root::open(path)?;
+        if self.project_home { Ok(root) } else { root.outside_of_homes() }
     }
 
     /// Whether what runs is in an image, where this machine's own programs say nothing.
@@ -291,7 +334,7 @@ impl Policy {
             Weight::Always => true,
             Weight::Boxed => profile == Profile::Strict || self.tier < Tier::Jail,
             Weight::Strict => profile == Profile::Strict,
-            Weight::Ask | Weight::Note => false,
+            Weight::Ask | Weight::Ruled | Weight::Note => false,
         }
     }
 

@@ -3,16 +3,22 @@
 
 mod braces;
 pub mod builtins;
+pub mod evaluated;
 pub mod expand;
 mod fields;
 pub mod hidden;
+mod modified;
+pub mod operands;
 mod parse;
+pub(crate) mod printed;
 mod special;
 pub mod state;
+mod tool_input;
 pub mod tree;
 mod tripwire;
 
 pub use parse::{Fault, FaultKind, Parsed};
+pub use tool_input::{NoShellInput, ShellInput, shell_folder};
 
 /// A word as a shell reads it back: in quotes where it needs them.
 pub fn quoted(word: &str) -> String {

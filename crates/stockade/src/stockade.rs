@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::call::ToolCall;
+use crate::confine::state_folder;
 use crate::gate::{Approver, Examiner, Gate, Permit, Verdict};
 use crate::hooks::{Event as HookEvent, Reply, Session};
 use crate::inspect::{Root, ViewError};
@@ -31,31 +32,30 @@ const SPARES: usize = 1;
 pub struct Stockade {
     gate: Gate,
     reserve: Reserve,
-    /// Whether the process ends with its first call.
-    is_for_one_call: bool,
 }
 
 impl Stockade {
     /// Opens the project root and the journal, and sweeps up after supervisors that were killed.
+    ///
+    /// A root that is or holds a home folder of the user is refused, because it would make keys and
+    /// start-up files part of the project. A host that means it sets
+    /// [`Policy::project_home`](Policy#structfield.project_home).
     pub fn open(root: &Path, policy: Policy, journal: &Path) -> Result<Self, OpenError> {
         let reserve = Reserve::new(Warmth::Warm { spares: SPARES }, policy.code_warm);
-        if policy.tier == Tier::Jail {
-            reserve.expect_box(&policy.limits, policy.network);
-        }
-        let root = Root::open(root).map_err(OpenError::Root)?;
+        let root = policy.open_root(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         launch::sweep().map_err(OpenError::Scratch)?;
         let tiers = policy.tools.iter().map(|tool| tool.declaration.tier);
         if tiers.chain([policy.tier]).any(|tier| tier == Tier::Container) {
             reserve.containers().reap_once(&policy.oci).map_err(OpenError::Containers)?;
         }
-        Ok(Self { gate: gate(root, policy, journal), reserve, is_for_one_call: false })
+        Ok(Self { gate: gate(root, policy, journal), reserve })
     }
 
     /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
     /// run, so that this is quick.
     pub fn adviser(root: &Path, policy: Policy, journal: &Path) -> Result<Gate, OpenError> {
-        let root = Root::open(root).map_err(OpenError::Root)?;
+        let root = policy.open_root(root).map_err(OpenError::Root)?;
         let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
         Ok(gate(root, policy, journal))
     }
@@ -134,14 +134,6 @@ impl Stockade {
         self
     }
 
-    /// The same, for a process that makes one call and ends: nothing is made in advance, and a thread that
-    /// brings entries of the journal to the disk in time is started only if the call takes long.
-    #[must_use]
-    pub fn for_one_call(mut self) -> Self {
-        self.is_for_one_call = true;
-        self.with_warmth(Warmth::Cold)
-    }
-
     /// The same, with one more tool that can be called. A name that is there already is refused.
     pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
         self.gate = self.gate.with_tool(tool)?;
@@ -158,13 +150,6 @@ impl Stockade {
     /// Judges a call, asks if it must, and runs it if it may.
     pub fn run(&self, call: ToolCall) -> Report {
         let started = Instant::now();
-        // What others have to do in the background can wait until the program runs, or the call is over.
-        let _under_way = self.reserve.yard().under_way();
-        let busy = self.gate.journal().busy();
-        let examiner = self.gate.examiner();
-        let _drafted = examiner
-            .would_be_jailed(&call)
-            .then(|| launch::foresee(&self.reserve, || examiner.foreseen(&call)));
         let (verdict, said) = self.gate.judge_aloud(&call);
         let call = said.rewritten.as_ref().map_or(call, |rewritten| rewritten.call.clone());
         let mut questions = Questions::default();
@@ -174,7 +159,6 @@ impl Stockade {
                 Ok(permit)
             }
             Verdict::Ask(question) => {
-                self.gate.journal().keep_time();
                 let settled = self.gate.settle(*question);
                 questions = Questions::of(&settled);
                 settled.result.map_err(Body::Refused)
@@ -192,9 +176,6 @@ impl Stockade {
         let told = self.gate.hooks().are_there(hook::Event::Post).then(|| call.clone());
         let report = Report::new(Asked::from(call), started.elapsed(), ruling, body);
         let report = self.after(told.as_ref(), report.with_questions(questions).with_said(said));
-        if self.is_for_one_call {
-            busy.until_the_end();
-        }
         // Last, so that what hooks took out of the output is not in the answer either.
         if is_registered { report.with_answer(tried) } else { report }
     }
@@ -241,18 +222,9 @@ impl Stockade {
     fn execute(&self, permit: Permit) -> Result<Outcome, Failure> {
         let entry = permit.entry();
         let call = permit.call().to_string();
-        let started = Plan::new(permit, launch::probe()).and_then(|plan| {
-            if plan.tier() != Tier::Jail {
-                // It may take long to start.
-                self.gate.journal().keep_time();
-            }
-            launch::start(plan, &self.reserve)
-        });
-        let keep_time = || self.gate.journal().keep_time();
-        if !self.is_for_one_call {
-            keep_time();
-        }
-        let result = started.and_then(|running| running.wait_and(&keep_time));
+        let result = Plan::new(permit, launch::probe())
+            .and_then(|plan| launch::start(plan, &self.reserve))
+            .and_then(launch::Running::wait);
         let event = match &result {
             Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
             Err(failure) => Event::Failure(record::Failure {
@@ -314,10 +286,7 @@ pub enum OpenError {
 
 /// Where the journal is unless a path is given: `$XDG_STATE_HOME/stockade/journal.jsonl`.
 pub fn default_journal() -> Option<PathBuf> {
-    let state =
-        std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.or_else(|| Some(std::env::home_dir()?.join(".local/state")))?;
-    Some(state.join("stockade/journal.jsonl"))
+    Some(state_folder()?.join("journal.jsonl"))
 }
 
 fn outcome_record(call: String, entry: EntryId, outcome: &Outcome) -> record::Outcome {

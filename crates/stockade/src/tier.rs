@@ -116,6 +116,8 @@ pub struct Machine {
     pub is_root: bool,
     /// The supervisor has made itself non-dumpable.
     pub supervisor_hidden: bool,
+    /// The first process of a box can be told of calls that create names, and refuse them.
+    pub refuses_names: bool,
     /// The kernel honours a limit on a process's address space; macOS takes it and ignores it.
     pub bounds_address_space: bool,
 }
@@ -164,6 +166,8 @@ pub enum Step {
     AllowReading(PathBuf),
     /// Refuse sockets, but for connected pairs.
     NoSockets,
+    /// Refuse calls that create a protected path.
+    RefuseCreation,
     /// Make every name for the program, but protected and hidden ones that are not there.
     Broker,
     /// Limit memory and tasks of the whole tree, where there are cgroups.
@@ -241,6 +245,9 @@ impl fmt::Display for Step {
             Self::AllowWriting(path) => write!(f, "let it write {path:?}"),
             Self::AllowReading(path) => write!(f, "let it read {path:?}"),
             Self::NoSockets => f.write_str("refuse sockets, but for connected pairs (seccomp)"),
+            Self::RefuseCreation => {
+                f.write_str("refuse to create protected paths (seccomp notification)")
+            }
             Self::Broker => {
                 f.write_str("make every new name for it, but protected and hidden ones (broker)")
             }

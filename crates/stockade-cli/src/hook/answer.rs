@@ -86,6 +86,14 @@ struct Permission {
 }
 
 impl Answer {
+    /// The same, with something that the person should know.
+    pub(super) fn with_note(mut self, note: &str) -> Self {
+        if let Self::Decided(decided) = &mut self {
+            decided.reason = format!("{}\nnote: {}", decided.reason, inert(note));
+        }
+        self
+    }
+
     /// The object that is printed, if any. What the agent's protocol cannot say comes out as the
     /// nearest stricter thing, or as nothing where its own flow asks by itself.
     pub(super) fn wire(self, kind: Kind, agent: Agent) -> Option<impl Serialize> {
@@ -104,7 +112,9 @@ type Said = (Decision, String, Option<Map<String, Value>>);
 fn before_use((decision, reason, input): Said, agent: Agent) -> Option<Output> {
     let (decision, reason, input) = match (agent, decision, input) {
         // Its hooks cannot ask, and an answer that it does not know would let the call run.
-        (Agent::Codex, Decision::Ask, _) => (Decision::Deny, unasked(&reason), None),
+        (Agent::Codex, Decision::Ask, _) => {
+            (Decision::Deny, reason.replacen("stockade asks: ", "refused: ", 1), None)
+        }
         // It takes an allow only with an input; without one its own flow is what remains.
         (Agent::Codex, Decision::Allow, None) => return None,
         (_, decision, input) => (decision, reason, input),
@@ -138,24 +148,6 @@ fn requested((decision, reason, input): Said, agent: Agent) -> Option<Output> {
         updated_input: None,
         decision: Some(permission),
     })
-}
-
-/// A question that cannot be put.
-fn unasked(reason: &str) -> String {
-    let mut lines: Vec<&str> =
-        reason.lines().filter(|line| !line.starts_with("instead: ")).collect();
-    let first = lines.first().map(|line| line.trim_start_matches("stockade asks: "));
-    let first = format!(
-        "refused: {}; a person would have to allow it, and a hook of this agent cannot ask",
-        first.unwrap_or_default()
-    );
-    let instead =
-        "instead: use what the rules allow, or ask the person for a rule or for mode auto";
-    if let Some(line) = lines.first_mut() {
-        *line = &first;
-    }
-    lines.push(instead);
-    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -64,8 +64,8 @@ impl Wrapping<'_> {
 ///
 /// Options are not looked at: what is inside is judged anew and wrapped by our own, so that nothing
 /// is gained by writing such a line.
-pub(super) fn unwrapped(line: &str, program: &str) -> String {
-    let mut inner = line.to_owned();
+pub(super) fn unwrapped(line: String, program: &str) -> String {
+    let mut inner = line;
     for _ in 0..LAYERS_MAX {
         match layer(inner.trim(), program).and_then(|word| unquoted(word.trim())) {
             Some(word) => inner = word,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use stockade::json;
 use stockade::policy::Mode;
 
 /// Events that are known to run no tool and to permit none.
@@ -38,6 +39,13 @@ const HARMLESS: [&str; 29] = [
     "ElicitationResult",
     "SessionEnd",
 ];
+
+/// The most bytes of a tool's name.
+const NAME_BYTES_MAX: usize = 256;
+/// The fields of an input that may name files.
+const PATHS: [&str; 4] = ["file_path", "path", "notebook_path", "pattern"];
+/// The most bytes of such a field. Linux accepts 4096; a tool may mean something else by it.
+const PATH_BYTES_MAX: usize = 64 << 10;
 
 /// An event, as it was sent.
 #[derive(Debug, Deserialize)]
@@ -94,7 +102,7 @@ impl Event {
             Some(b'[') => return Err(EventError::List),
             Some(_) => {}
         }
-        let wire: Wire = serde_json::from_slice(bytes).map_err(EventError::NotAnEvent)?;
+        let wire: Wire = json::from_slice(bytes).map_err(EventError::NotAnEvent)?;
         let name = wire.hook_event_name.ok_or(EventError::Missing("hook_event_name"))?;
         let kind = match name.as_str() {
             "PreToolUse" => Kind::PreToolUse,
@@ -113,6 +121,15 @@ impl Event {
             Some(Value::Object(input)) => input,
             Some(_) => return Err(EventError::NotAnObject),
         };
+        if tool.len() > NAME_BYTES_MAX {
+            return Err(EventError::TooLong("tool_name", tool.len(), NAME_BYTES_MAX));
+        }
+        for field in PATHS {
+            let bytes = input.get(field).and_then(Value::as_str).map_or(0, str::len);
+            if bytes > PATH_BYTES_MAX {
+                return Err(EventError::TooLong(field, bytes, PATH_BYTES_MAX));
+            }
+        }
         let mode = wire
             .permission_mode
             .map(|mode| mode.parse().map_or(AgentMode::Unknown, AgentMode::Known));
@@ -145,6 +162,8 @@ pub(super) enum EventError {
     NotAnEvent(serde_json::Error),
     #[error("the event has no {0}")]
     Missing(&'static str),
+    #[error("{0} has {1} bytes; at most {2} are accepted")]
+    TooLong(&'static str, usize, usize),
     #[error("tool_input is no object")]
     NotAnObject,
     #[error("the event {0:?} is about a tool and is not known here")]

@@ -4,6 +4,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use stockade::json;
+
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
@@ -219,8 +221,7 @@ impl<'t> Reader<'t> {
         });
         let text = end.and_then(|end| self.rest().get(..end));
         let text = text.ok_or_else(|| self.wrong("this text has no end"))?;
-        let parsed =
-            serde_json::from_str(text).map_err(|_bad| self.wrong("this is no text of JSON"))?;
+        let parsed = json::from_str(text).map_err(|_bad| self.wrong("this is no text of JSON"))?;
         self.skip(text.len());
         Ok(parsed)
     }
@@ -230,7 +231,7 @@ impl<'t> Reader<'t> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         let text = rest.get(..length).unwrap_or_default();
-        if serde_json::from_str::<serde_json::Value>(text).is_err() {
+        if json::from_str::<serde_json::Value>(text).is_err() {
             return Err(self.wrong(&format!("{text:?} is no value of JSON")));
         }
         self.skip(length);

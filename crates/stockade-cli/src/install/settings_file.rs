@@ -1,11 +1,10 @@
 //! A settings file that is edited: read, and put in its place whole.
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use stockade::bounded::{self, Links, TEXT_BYTES_MAX};
 use stockade::inspect::{Root, path_of};
 use stockade::policy::replace;
 
@@ -33,11 +32,9 @@ impl SettingsFile {
             let message = "it leads out of the project, where a project has no say";
             format!("edit {}: {message}", path.display())
         };
-        // One that waits for somebody to write into it is not waited for.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = match rustix::fs::open(&path, flags, Mode::empty()) {
-            Ok(opened) => std::fs::File::from(opened),
-            Err(Errno::NOENT) => {
+        let (opened, stat) = match bounded::open(&path, Links::Followed) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 if path.is_symlink() {
                     return Err(format!("edit {}: it is a link to nothing", path.display()).into());
                 }
@@ -50,26 +47,22 @@ impl SettingsFile {
                 }
                 return Ok(Self { path, text: None, permissions: 0o644 });
             }
-            Err(errno) => return Err(fail(errno.into()).into()),
+            Err(error) => return Err(format!("edit {}: {error}", path.display()).into()),
         };
-        let metadata = opened.metadata().map_err(fail)?;
-        if !metadata.is_file() {
-            return Err(format!("edit {}: it is not a regular file", path.display()).into());
-        }
         let real = path_of(opened.as_fd()).map_err(|errno| fail(errno.into()))?;
         if is_outside(&real) {
             return Err(leads_out().into());
         }
-        let text = std::io::read_to_string(opened).map_err(fail)?;
-        let permissions = metadata.permissions().mode();
-        Ok(Self { path: real, text: Some(text), permissions })
+        let bytes = bounded::read_open(&opened, TEXT_BYTES_MAX).map_err(fail)?;
+        let text = bounded::text_of(bytes).map_err(fail)?;
+        Ok(Self { path: real, text: Some(text), permissions: stat.st_mode })
     }
 
     /// Puts a new text in its place at once; none removes the file.
     pub(super) fn write(&self, text: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
         let fail = |error: std::io::Error| format!("write {}: {error}", self.path.display());
-        let now = match std::fs::read_to_string(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        let now = match bounded::read_text(&self.path, Links::Refused, TEXT_BYTES_MAX) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             now => Some(now.map_err(fail)?),
         };
         if now != self.text {

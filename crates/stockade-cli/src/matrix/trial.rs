@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use stockade::guarantee::Guarantee;
+use stockade::json;
 
 use super::Place;
 use super::case::{Case, Meanwhile, SECRET};
@@ -110,7 +111,7 @@ impl Seen {
     }
 
     fn take_report(&mut self, stdout: &str) {
-        match serde_json::from_str(stdout) {
+        match json::from_str(stdout) {
             Ok(report) => self.report = report,
             Err(error) => {
                 self.failure = Some(format!("its supervisor left no report: {error}"));

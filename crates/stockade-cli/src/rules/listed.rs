@@ -24,6 +24,9 @@ struct Listing {
 struct Listed {
     list: Decision,
     rule: String,
+    /// What `rules.drop` removes it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     source: Option<String>,
     reason: Option<String>,
     instead: Option<String>,
@@ -52,8 +55,8 @@ pub(super) fn list(list: &RulesList) -> Answer {
         if !rules.is_empty() {
             render::say(decision.name())?;
         }
-        for one in rules {
-            one.print()?;
+        for group in rules.chunk_by(|one, next| one.name.is_some() && one.name == next.name) {
+            print(group)?;
         }
     }
     if listing.rules.is_empty() {
@@ -70,10 +73,11 @@ impl Listing {
         let listed = |rule: &Rule| Listed {
             list: rule.list(),
             rule: rule.text().to_owned(),
+            name: rule.name().map(str::to_owned),
             source: source(rule),
             reason: rule.reason().map(str::to_owned),
             instead: rule.alternative().map(str::to_owned),
-            examples: rule.examples().all().count(),
+            examples: rule.examples().all().chain(rule.lines().all()).count(),
             shadowed_by: shadows.iter().find(|shadow| std::ptr::eq(shadow.rule, rule)).map(
                 |shadow| Shadowing {
                     list: shadow.by.list(),
@@ -90,28 +94,34 @@ impl Listing {
     }
 }
 
-impl Listed {
-    fn print(&self) -> Result<(), render::Unsaid> {
-        let place = self.source.as_deref().map(inert).unwrap_or_default();
-        render::say(&format!("  {:<32} {FAINT}{place}{FAINT:#}", inert(&self.rule)))?;
-        let detail = |name: &str, text: &str| {
-            render::say(&format!("      {FAINT}{name}:{FAINT:#} {}", inert(text)))
-        };
-        if let Some(reason) = &self.reason {
-            detail("reason", reason)?;
-        }
-        if let Some(instead) = &self.instead {
-            detail("instead", instead)?;
-        }
-        if let Some(by) = &self.shadowed_by {
-            let place = by.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-            let text = format!("{} {}{place} meets every such call", by.list.name(), by.rule);
-            detail("never decides", &text)?;
-        }
-        Ok(())
+/// Rules of one name, or one without.
+fn print(group: &[&Listed]) -> Result<(), render::Unsaid> {
+    let Some(first) = group.first() else { return Ok(()) };
+    let title = first.name.as_deref().unwrap_or(&first.rule);
+    let place = first.source.as_deref().map(inert).unwrap_or_default();
+    render::say(&format!("  {:<32} {FAINT}{place}{FAINT:#}", inert(title)))?;
+    if first.name.is_some() {
+        let rules: Vec<&str> = group.iter().map(|one| one.rule.as_str()).collect();
+        detail("rules", &rules.join(" "))?;
     }
+    if let Some(reason) = &first.reason {
+        detail("reason", reason)?;
+    }
+    if let Some(instead) = &first.instead {
+        detail("instead", instead)?;
+    }
+    for by in group.iter().filter_map(|one| one.shadowed_by.as_ref()) {
+        let place = by.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+        let text = format!("{} {}{place} meets every such call", by.list.name(), by.rule);
+        detail("never decides", &text)?;
+    }
+    Ok(())
+}
+
+fn detail(name: &str, text: &str) -> Result<(), render::Unsaid> {
+    render::say(&format!("      {FAINT}{name}:{FAINT:#} {}", inert(text)))
 }
 
 fn source(rule: &Rule) -> Option<String> {
-    rule.source().map(ToString::to_string)
+    rule.place()
 }

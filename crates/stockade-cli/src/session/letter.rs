@@ -17,6 +17,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize};
+use stockade::json;
 
 /// A letter is shorter.
 const BYTES_MAX: usize = 4096;
@@ -87,7 +88,7 @@ pub(crate) fn read_typed(file: OwnedFd) -> std::io::Result<Vec<OsString>> {
 
 impl Reply {
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        json::from_str(text).ok()
     }
 
     pub(crate) fn send(&self, mut line: &UnixStream) -> std::io::Result<()> {
@@ -131,7 +132,7 @@ impl Letter {
         let mut ancillary = RecvAncillaryBuffer::new(&mut room);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let got = recvmsg(line, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
-        let letter = serde_json::from_slice(bytes.get(..got.bytes).unwrap_or_default())?;
+        let letter = json::from_slice(bytes.get(..got.bytes).unwrap_or_default())?;
         let mut rights = ancillary.drain().filter_map(|message| {
             if let RecvAncillaryMessage::ScmRights(rights) = message { Some(rights) } else { None }
         });

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use stockade::call::SessionName;
-use stockade::stockade::default_journal;
+use stockade::confine::{runtime_folder, state_folder};
 
 use super::is_ours;
 
@@ -81,10 +81,8 @@ const OTHERS_BITS: u32 = 6;
 
 /// The folder of this user for sockets.
 fn folder() -> Result<PathBuf, Failed> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let runtime = runtime.filter(|path| path.is_absolute() && path.is_dir());
-    let state = || Some(default_journal()?.parent()?.join("sessions"));
-    let folder = runtime.map(|path| path.join("stockade")).or_else(state);
+    let state = || Some(state_folder()?.join("sessions"));
+    let folder = runtime_folder().map(|path| path.join("stockade")).or_else(state);
     let folder = folder.ok_or("find a place for sessions: there is no home folder")?;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|error| format!("make {}: {error}", folder.display()))?;

@@ -151,7 +151,11 @@ fn a_home_that_is_the_project_does_not_open_the_caches() {
         .unwrap();
         somebody.give(&poison);
         let home = somebody.home().to_str().unwrap().to_owned();
-        let root = ["--root", &home, "--", "bash", "poison.sh", &home];
+        let policy = somebody.home().join("own.toml");
+        fs::write(&policy, "[project]\nhome = true\n").unwrap();
+        somebody.give(&policy);
+        let policy = policy.to_str().unwrap();
+        let root = ["--policy", policy, "--root", &home, "--", "bash", "poison.sh", &home];
         let told = somebody.boxed(&[&ALL, root.as_slice()].concat());
         assert_eq!(told, "moved\n", "{:?}", somebody.who);
         let cached =

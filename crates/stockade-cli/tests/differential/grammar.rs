@@ -101,7 +101,7 @@ impl Grammar {
 }
 
 /// Lines around a form, to try each of its ways.
-const HOSTS: [(&str, &str, &str); 17] = [
+const HOSTS: [(&str, &str, &str); 21] = [
     ("line", "", ""),
     ("statement", "", ""),
     ("simple", "", ""),
@@ -119,6 +119,10 @@ const HOSTS: [(&str, &str, &str); 17] = [
     ("pattern", "case a in ", ") m070 ;; esac"),
     ("test", "[[ ", " ]] && m070"),
     ("arith", "(( ", " )); m070"),
+    ("code", "v=", "; : $((v))"),
+    ("carry", "", "; : $((v))"),
+    ("sink", "v='a[$(d070)]'; ", ""),
+    ("into", "declare -i n; ", ""),
 ];
 
 /// The forms that are no text of the grammar.

@@ -229,7 +229,7 @@ fn what_a_finding_asks_about_is_asked_each_time() {
     terminal.until(ASKS, 2);
     terminal.types("n\n");
     let (shown, code) = terminal.end();
-    assert!(shown.contains("[y/n/r]") && shown.contains("shell/critical-delete"), "{shown}");
+    assert!(shown.contains("[y/n/r]") && shown.contains("destroy-project"), "{shown}");
     assert_eq!((code, project.path("kept").exists()), (126, true), "{shown}");
 }
 

@@ -3,6 +3,12 @@
 mod boxed;
 mod failures;
 mod forged;
+mod guarded;
+mod patch;
+mod search;
+mod secrets;
+mod shells;
+mod unasked;
 
 use std::path::Path;
 
@@ -77,8 +83,13 @@ fn the_mode_of_the_agent_only_tightens() {
         event["permission_mode"] = agents;
         decision(&project, &["pre", "--mode", own], &event)
     };
-    for agents in ["default", "acceptEdits", "auto", "bypassPermissions"] {
-        assert_eq!(asked("default", json!(agents), "touch x"), "ask", "{agents}");
+    for (agents, question) in [
+        ("default", "ask"),
+        ("acceptEdits", "ask"),
+        ("auto", "deny"),
+        ("bypassPermissions", "deny"),
+    ] {
+        assert_eq!(asked("default", json!(agents), "touch x"), question, "{agents}");
         assert_eq!(asked("plan", json!(agents), "touch x"), "deny", "{agents}");
         assert_eq!(asked("auto", json!(agents), "make"), "allow", "{agents}");
     }
@@ -88,8 +99,8 @@ fn the_mode_of_the_agent_only_tightens() {
         assert_eq!(asked(own, json!("plan"), "ls"), "allow", "{own}");
     }
     assert_eq!(asked("dont-ask", json!("plan"), "make"), "deny");
-    // One that nobody knows yet is taken for the one that asks.
-    assert_eq!(asked("auto", json!("tomorrow"), "make"), "ask");
+    // One that nobody knows yet is taken for the one that asks, and nobody knows whether it does.
+    assert_eq!(asked("auto", json!("tomorrow"), "make"), "deny");
 }
 
 #[test]
@@ -126,12 +137,12 @@ fn tools_of_the_agent_are_decided_about_by_rules_and_else_left_to_it() {
         (
             "Write",
             json!({"file_path": project.path(".claude/settings.json"), "content": ""}),
-            "ask",
+            "deny",
         ),
         (
             "Edit",
             json!({"file_path": project.path("stockade.toml"), "old_string": "", "new_string": ""}),
-            "ask",
+            "deny",
         ),
     ] {
         let said = output(&sent(&project, &pre, &event(&project, tool, &input)));

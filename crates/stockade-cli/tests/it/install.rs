@@ -164,7 +164,10 @@ fn what_is_installed_answers_and_refuses_when_the_program_is_gone() {
         install.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
         assert!(install.output().unwrap().status.success());
         let command = command_in(&project.beside(file));
-        let event = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": project.path(""), "tool_input": {"command": "make"}});
+        let event = json!({
+            "hook_event_name": "PreToolUse", "permission_mode": "default", "tool_name": "Bash",
+            "cwd": project.path(""), "tool_input": {"command": "make"},
+        });
         let told = asked(&project, &command, &event);
         assert_eq!(told.code, 0, "{told:?}");
         let expected = if agent == "codex" { "allow" } else { "ask" };

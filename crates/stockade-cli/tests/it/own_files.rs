@@ -52,8 +52,13 @@ fn run(project: &Project, line: &str) -> Told {
 fn run_with_state(project: &Project, state: &Path, line: &str) -> Told {
     let root = project.beside("");
     let journal = project.journal();
+    // The root holds the home folder on purpose.
+    let policy = project.beside("tmp/policy.toml");
+    std::fs::write(&policy, "[project]\nhome = true\n").unwrap();
     let args = [
         "shell",
+        "--policy",
+        policy.to_str().unwrap(),
         "--root",
         root.to_str().unwrap(),
         "--mode=bypass",

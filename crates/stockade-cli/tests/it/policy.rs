@@ -100,6 +100,30 @@ fn init_writes_a_file_that_loads_and_replaces_none() {
     assert_eq!(project.stockade(&["init", "no/such/folder.toml"]).code, 125);
 }
 
+/// A call may have laid the link, and the person means the file in the project.
+#[test]
+fn init_writes_through_no_link() {
+    let project = Project::new();
+    let outside = project.beside("outside");
+    for arguments in [&["init"][..], &["init", "--force"]] {
+        for is_there in [false, true] {
+            std::fs::remove_file(&outside).ok();
+            std::fs::remove_file(project.path("stockade.toml")).ok();
+            if is_there {
+                std::fs::write(&outside, "theirs").unwrap();
+            }
+            std::os::unix::fs::symlink(&outside, project.path("stockade.toml")).unwrap();
+            let told = project.stockade(arguments);
+            assert_eq!(told.code, 125, "{told:?}");
+            let now = std::fs::read_to_string(&outside).ok();
+            assert_eq!(now.as_deref(), is_there.then_some("theirs"), "{arguments:?}");
+        }
+    }
+    // The control: the same through the link by hand.
+    std::fs::write(project.path("stockade.toml"), "written").unwrap();
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "written");
+}
+
 #[test]
 fn the_schema_is_printed_as_it_is_in_the_documents() {
     let told = Project::new().stockade(&["schema"]);

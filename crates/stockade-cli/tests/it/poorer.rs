@@ -61,6 +61,11 @@ impl Caller {
         if is_root() { Self::Nobody } else { Self::Oneself }
     }
 
+    /// Whether it is root who calls.
+    pub(crate) fn is_root(self) -> bool {
+        self == Self::Oneself && is_root()
+    }
+
     /// What a command of theirs begins with.
     fn words(self) -> &'static [&'static str] {
         match self {
@@ -160,7 +165,7 @@ pub(crate) fn lowered() -> String {
 }
 
 /// The same with one thing changed.
-fn lowered_to(poorer: &Poorer, from: &str, to: &str) -> String {
+pub(crate) fn lowered_to(poorer: &Poorer, from: &str, to: &str) -> String {
     let text = std::fs::read_to_string(lowered()).unwrap();
     assert!(text.contains(from));
     let policy = poorer.project.beside("policy.toml");

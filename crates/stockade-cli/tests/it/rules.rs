@@ -85,14 +85,56 @@ fn rules_are_listed_with_what_keeps_them_from_deciding() {
     );
     let told = project.stockade(&["rules", "list", "--policy", "own.toml", "--json"]);
     let listing = told.json();
-    assert_eq!(listing["rules"][0]["rule"], "Bash");
-    let ls = &listing["rules"][1];
+    let rules = listing["rules"].as_array().unwrap();
+    let own: Vec<_> = rules.iter().filter(|rule| rule.get("name").is_none()).collect();
+    assert_eq!(own[0]["rule"], "Bash");
+    let ls = own[1];
     assert_eq!((&ls["list"], &ls["source"]), (&"allow".into(), &"own.toml:3".into()));
     assert_eq!((&ls["shadowed_by"]["rule"], &ls["reason"]), (&"Bash".into(), &"x".into()));
     let told = project.stockade(&["rules", "list", "--policy", "own.toml"]);
     assert!(told.stdout.contains("never decides: ask Bash (own.toml:2)"), "{told:?}");
     let told = project.stockade(&["rules", "list"]);
-    assert_eq!(told.stdout, "there are no rules\n");
+    for words in
+        ["deny\n", "  sudo ", "shipped policy, rule sudo", "rules: Bash(sudo *) Bash(su *)"]
+    {
+        assert!(told.stdout.contains(words), "{words:?} in {told:?}");
+    }
+    let shipped = project.stockade(&["rules", "list", "--json"]).json();
+    let shipped = shipped["rules"].as_array().unwrap();
+    let is_whole = |rule: &&serde_json::Value| {
+        ["name", "reason", "instead", "source"].iter().all(|key| rule[key].is_string())
+            && rule["examples"].as_u64() > Some(0)
+    };
+    assert!(shipped.iter().all(|rule| is_whole(&rule)), "{shipped:?}");
+    project.write("own.toml", "rules.drop = ['sudo']");
+    let told = project.stockade(&["rules", "list", "--policy", "own.toml"]);
+    assert!(!told.stdout.contains("Bash(sudo *)"), "{told:?}");
+    project.write("own.toml", "rules.drop = ['sudoo']");
+    let told = project.stockade(&["rules", "list", "--policy", "own.toml"]);
+    assert_eq!(told.code, 125, "{told:?}");
+    assert!(told.stderr.contains("line 1") && told.stderr.contains("did you mean \"sudo\"?"));
+    project.write("stockade.toml", "\nrules.drop = ['sudo']");
+    let told = project.stockade(&["rules", "list"]);
+    assert!(told.code == 125 && told.stderr.contains("line 2"), "{told:?}");
+    assert_eq!(project.stockade(&["trust", "--yes"]).code, 0);
+    assert!(!project.stockade(&["rules", "list"]).stdout.contains("Bash(sudo *)"));
+}
+
+/// The lines that named rules carry go through the whole gate.
+#[test]
+fn lines_of_named_rules_are_tested_by_the_gate() {
+    let project = Project::new();
+    let named = "[[rules.named]]\nname = 'own'\ndecision = 'ask'\nrules = ['Read(*.key)']\n";
+    let text = format!("{named}match = ['cat a.key']\nnot_match = ['ls a.key']\n");
+    project.write("own.toml", &text);
+    let told = project.stockade(&["rules", "test", "--policy", "own.toml"]);
+    assert_eq!((told.code, told.stdout.as_str()), (0, "2 examples of 1 rules hold\n"));
+    project.write("own.toml", &format!("{named}match = ['ls a.key']\nnot_match = ['cat a.key']\n"));
+    let told = project.stockade(&["rules", "test", "--policy", "own.toml"]);
+    assert_eq!(told.code, 1, "{told:?}");
+    for words in ["\"ls a.key\" does not match", "\"cat a.key\" matches, and should not"] {
+        assert!(told.stdout.contains(words), "{words} in {told:?}");
+    }
 }
 
 #[test]

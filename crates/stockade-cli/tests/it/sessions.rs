@@ -41,7 +41,7 @@ impl Scene {
     }
 
     fn sockets(&self) -> Vec<PathBuf> {
-        let folder = self.0.beside("state/stockade/sessions");
+        let folder = self.0.beside("tmp/stockade");
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.extension().is_some_and(|end| end == "socket")).collect()
     }
@@ -99,8 +99,7 @@ fn a_session_is_ended_by_name_and_nothing_is_left() {
     let Some(scene) = Scene::new() else { return };
     scene.python("one", "x = 1", &[]);
     assert_eq!((scene.sockets().len(), scene.hosts().len()), (1, 1));
-    let mode =
-        fs::metadata(scene.0.beside("state/stockade/sessions")).unwrap().permissions().mode();
+    let mode = fs::metadata(scene.0.beside("tmp/stockade")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     let told = scene.0.stockade(&["code", "--session", "one", "--end"]);
     assert_eq!(told.code, 0, "{told:?}");

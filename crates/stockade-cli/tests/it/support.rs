@@ -29,6 +29,8 @@ impl Project {
         for name in ["work", "home", "state", "config", "tmp"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder.path().join("tmp"), private).unwrap();
         Self { folder }
     }
 
@@ -66,6 +68,7 @@ impl Project {
             .env("XDG_STATE_HOME", self.beside("state"))
             .env("XDG_CONFIG_HOME", self.beside("config"))
             .env("TMPDIR", self.beside("tmp"))
+            .env("XDG_RUNTIME_DIR", self.beside("tmp"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -90,6 +93,8 @@ impl Project {
     /// The scratch folders that are left.
     pub(crate) fn scratch_folders(&self) -> Vec<String> {
         let bases = fs::read_dir(self.beside("tmp")).unwrap().flatten();
+        let is_base = |name: &str| name.starts_with("stockade-");
+        let bases = bases.filter(|base| base.file_name().to_str().is_some_and(is_base));
         let inside = bases.filter_map(|base| fs::read_dir(base.path()).ok()).flatten().flatten();
         inside.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }

@@ -81,7 +81,11 @@ fn a_program_in_the_box_cannot_trust_anything() {
     std::fs::create_dir_all(&config).unwrap();
     let more = format!("{script}echo x > {}/stockade.toml; echo x > here\n", config.display());
     project.script("forge.sh", &more);
-    let told = project.stockade(&["run", "--root", "..", "--", "sh", "work/forge.sh"]);
+    let policy = project.beside("tmp/policy.toml");
+    std::fs::write(&policy, "[project]\nhome = true\n").unwrap();
+    let policy = policy.to_str().unwrap();
+    let told =
+        project.stockade(&["run", "--policy", policy, "--root", "..", "--", "sh", "work/forge.sh"]);
     assert!(told.stdout.contains("end") && project.beside("here").exists(), "{told:?}");
     assert!(!state.join("trust.json").exists() && !config.join("stockade.toml").exists());
 }

@@ -124,6 +124,26 @@ fn what_is_hidden_and_protected_is_out_of_reach() {
 }
 
 #[test]
+fn a_hidden_file_or_folder_cannot_be_opened_and_is_never_empty() {
+    for project in projects() {
+        laid_out(&project);
+        // The image has hardly any programs.
+        let script = "cat .env && echo opened; cat secrets/key && echo opened\n\
+                      [ -s .env ] && echo sized\n\
+                      echo $GIT_CONFIG_COUNT $GIT_CONFIG_KEY_0=$GIT_CONFIG_VALUE_0\n";
+        let report = project.sh(&[], script);
+        let printed = "sized\n1 core.checkStat=minimal\n";
+        assert_eq!(text(&report, "stdout"), printed, "{report}");
+        let denied = text(&report, "stderr").matches("Permission denied").count();
+        assert_eq!(denied, 2, "{}: {report}", project.tier().name());
+        for guarantee in ["reads", "environment"] {
+            assert_eq!(kept(&report, guarantee), "full", "{guarantee} of {report}");
+        }
+        project.nothing_is_left("none");
+    }
+}
+
+#[test]
 fn the_project_can_be_written_where_the_policy_says_so() {
     for project in projects() {
         let report = project.sh(&[], "echo made > made\necho scratch > /tmp/x && cat /tmp/x\n");

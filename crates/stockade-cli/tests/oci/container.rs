@@ -9,6 +9,8 @@ fn a_runtime_with_a_kernel_of_its_own_is_told_apart() {
         return;
     };
     let own = std::fs::read_to_string("/proc/version").unwrap();
+    let owner = || std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/dev/null").unwrap());
+    let before = owner();
     let report = project.sh(&[], "cat /proc/version\n");
     assert_eq!((text(&report, "stdout"), kept(&report, "kernel")), (own.as_str(), "none"));
     let runsc = std::process::Command::new("sh").args(["-c", "command -v runsc"]).output().unwrap();
@@ -17,6 +19,7 @@ fn a_runtime_with_a_kernel_of_its_own_is_told_apart() {
     let report = project.sh(&[], "cat /proc/version\n");
     assert_eq!((&report["exit_code"], kept(&report, "kernel")), (&0.into(), "full"), "{report}");
     assert_ne!(text(&report, "stdout"), own);
+    assert_eq!(owner(), before, "the host's device");
     project.nothing_is_left("none");
 }
 

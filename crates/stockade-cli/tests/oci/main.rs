@@ -9,9 +9,12 @@
 mod calls;
 mod container;
 mod faults;
+mod golden;
 mod gvisor;
 mod image;
 mod matrix;
+mod own_places;
+mod protected;
 mod support;
 mod tools;
 mod warm;

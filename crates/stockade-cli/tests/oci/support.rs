@@ -69,6 +69,8 @@ impl Project {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder.path().join("tmp"), private).unwrap();
         let project = Self { folder, tier };
         project.own(&project.root());
         project.policy("");
@@ -116,6 +118,10 @@ impl Project {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = stockade();
         command.current_dir(self.root()).env("TMPDIR", self.beside("tmp"));
+        if rustix::process::geteuid().is_root() {
+            // Engines of other users keep what they need there.
+            command.env("XDG_RUNTIME_DIR", self.beside("tmp"));
+        }
         command.args(args).stdin(Stdio::null());
         command
     }

@@ -80,11 +80,6 @@ impl Expected {
         self.has_namespaces
     }
 
-    /// Whether there is to be a broker.
-    pub(crate) fn has_broker(&self) -> bool {
-        self.asked.contains(&Mechanism::Broker)
-    }
-
     fn add(&mut self, mount: &Mount) {
         match mount {
             Mount::Bind { target, access: Access::ReadOnly | Access::ReadOnlyAsOwner, .. } => {

@@ -46,22 +46,11 @@ const USUAL: &str = "/sys/fs/cgroup";
 impl Hierarchies {
     /// Reads both lists.
     pub(crate) fn read() -> Result<Self, Errno> {
-        Self::among(|| proc::read("/proc/self/mountinfo"))
-    }
-
-    /// The same among these mounts.
-    pub(crate) fn among(mounts: impl FnOnce() -> Result<String, Errno>) -> Result<Self, Errno> {
         let namespace = namespace();
         let usual = open_folder(CWD, Path::new(USUAL)).ok().map(Arc::new);
-        let mountinfo = mounts()?;
+        let mountinfo = proc::read("/proc/self/mountinfo")?;
         let read = Self::of(&mountinfo, proc::read("/proc/self/cgroup")?);
         Ok(Self { namespace, usual, ..read })
-    }
-
-    /// Whether the machine has version 2 alone, where a process is cloned into its cgroup.
-    pub(crate) fn is_unified(&self) -> bool {
-        let is_meant = |mount: Mounted| mount.kind == "cgroup2" && mount.target == Path::new(USUAL);
-        self.mounts().any(is_meant)
     }
 
     /// Opens a folder of a hierarchy, to make others in.
@@ -203,14 +192,6 @@ mod tests {
         let root = "/sys/fs/cgroup/unified";
         let expected = ["/user.slice/x.scope", "/user.slice", ""].map(|own| format!("{root}{own}"));
         assert_eq!((version, parents.as_slice()), (Version::Two, expected.as_slice()));
-    }
-
-    #[test]
-    fn a_machine_has_version_two_alone_where_that_is_in_the_usual_place() {
-        assert!(!hierarchies(MOUNTS, MEMBERSHIP).is_unified());
-        let alone = "25 1 0:25 / /sys rw - sysfs sysfs rw\n\
-                     30 25 0:26 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n";
-        assert!(hierarchies(alone, "0::/\n").is_unified());
     }
 
     #[test]

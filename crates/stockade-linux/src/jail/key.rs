@@ -20,18 +20,19 @@ impl Key {
         key.add(jail.host_name.to_bytes());
         key.add(&jail.stamp);
         for mount in jail.root.iter().flatten() {
-            key.add_mount(mount)?;
+            key.add_mount(mount, jail)?;
         }
         for rule in jail.landlock.iter().flat_map(|landlock| &landlock.rules) {
             key.add(rule.path.to_bytes());
             key.add(&rule.rights.to_ne_bytes());
         }
-        for path in &jail.forbidden {
+        for path in jail.forbidden.iter().chain(&jail.refused) {
             key.add(path.to_bytes());
         }
         // The rest is small and has no descriptor in it.
         let Jail { form, identity, network, filter, nesting, attest, processes_max, .. } = jail;
-        let has = (jail.root.is_some(), jail.landlock.is_some(), jail.forbidden.len());
+        let has =
+            (jail.root.is_some(), jail.landlock.is_some(), jail.forbidden.len(), jail.names());
         let rest = (has, form, identity, network, filter, nesting, attest, processes_max);
         key.add(format!("{rest:?}").as_bytes());
         #[cfg(feature = "sabotage")]
@@ -44,7 +45,7 @@ impl Key {
         self.0.extend_from_slice(bytes);
     }
 
-    fn add_mount(&mut self, mount: &Mount) -> io::Result<()> {
+    fn add_mount(&mut self, mount: &Mount, jail: &Jail) -> io::Result<()> {
         let (kind, details): (u8, Vec<u8>) = match mount {
             Mount::Bind { source, access, .. } => {
                 let identity = identity_of(source.as_fd())?;
@@ -58,7 +59,7 @@ impl Key {
             Mount::Folder { mode, .. } => (4, mode.to_ne_bytes().to_vec()),
             Mount::File { content, .. } => (5, content.clone()),
             Mount::Link { to, .. } => (6, to.to_bytes().to_vec()),
-            Mount::Hide { .. } => (7, Vec::new()),
+            Mount::Hide { target } => (7, vec![u8::from(*target == jail.cwd)]),
             Mount::Protect { .. } => (8, Vec::new()),
             Mount::Pin { .. } => (9, Vec::new()),
         };

@@ -11,11 +11,12 @@ use rustix::io::Errno;
 use super::Sabotage;
 use super::{Form, Jail, Nesting, Network};
 use crate::blob::Blob;
-use crate::cgroup::{Cgroup, Limits};
-use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Name, Plan, Rule, new, option};
+use crate::cgroup::Cgroup;
+use crate::keeper::boxed::creation_log::PATHS_MAX;
+use crate::keeper::boxed::{DESCRIPTORS_MAX, NONE, Name, Plan, Rule, names, new, op, option};
 use crate::keeper::wire::UNLIMITED;
 use crate::landlock::{self, Landlock};
-use crate::mounts;
+use crate::mounts::{self, Mount};
 use crate::request::sealed;
 use crate::seccomp::Names;
 
@@ -46,10 +47,12 @@ pub(crate) struct Fittings<'a> {
     pub(crate) line: Option<BorrowedFd<'a>>,
     /// Where its program waits.
     pub(crate) gate: Option<BorrowedFd<'a>>,
-    /// Its limits. Those that are still to be made come by the line.
-    pub(crate) limits: &'a Limits,
+    /// Its limits.
+    pub(crate) cgroup: Option<&'a Cgroup>,
     /// Who must live for it to live.
     pub(crate) supervisor: Option<BorrowedFd<'a>>,
+    /// Where it writes down which names its program creates.
+    pub(crate) creation_log: Option<BorrowedFd<'a>>,
 }
 
 /// A plan with all its descriptors, to be sent.
@@ -89,8 +92,8 @@ impl Sheet<'_> {
         let mut add =
             |fd: Option<BorrowedFd<'a>>| fd.map_or(NONE, |fd| packed.add(Held::Callers(fd)));
         let (line, gate) = (add(fittings.line), add(fittings.gate));
-        let supervisor = add(fittings.supervisor);
-        let cgroup = fittings.limits.so_far();
+        let (supervisor, creation_log) = (add(fittings.supervisor), add(fittings.creation_log));
+        let cgroup = fittings.cgroup;
         let unified = add(cgroup.and_then(Cgroup::unified));
         let entrances = u32::try_from(packed.held.len()).unwrap_or(NONE);
         if let Some(cgroup) = cgroup {
@@ -107,9 +110,7 @@ impl Sheet<'_> {
             return Err(Errno::TOOBIG.into());
         }
         let descriptors = u32::try_from(packed.held.len()).unwrap_or(NONE);
-        let later = if fittings.limits.is_later() { option::CGROUPS_LATER } else { 0 };
         packed.plan = Plan {
-            options: packed.plan.options | later,
             descriptors,
             entrances,
             entrance_count,
@@ -118,26 +119,10 @@ impl Sheet<'_> {
             ruleset,
             gate,
             supervisor,
+            creation_log,
             ..packed.plan
         };
         Ok(packed)
-    }
-
-    /// The same for a box whose end somebody waits for.
-    pub(crate) fn awaited(mut self) -> Self {
-        self.plan.options |= option::IS_AWAITED;
-        self
-    }
-
-    /// The same for a box whose first process the host will bring to its processor.
-    pub(crate) fn brought(mut self) -> Self {
-        self.plan.options |= option::IS_BROUGHT;
-        self
-    }
-
-    /// Whether it will.
-    pub(crate) fn is_brought(&self) -> bool {
-        self.plan.options & option::IS_BROUGHT != 0
     }
 
     /// The same for a template, in which nothing runs.
@@ -171,7 +156,12 @@ pub(crate) fn pack(jail: &Jail) -> io::Result<Sheet<'_>> {
     let mut sources = Vec::new();
     if let Some(mounts) = &jail.root {
         // The memory file is the first descriptor.
-        let root = mounts::pack(mounts, jail.identity, 1, &mut blob)?;
+        let mut root = mounts::pack(mounts, jail.identity, 1, &mut blob)?;
+        let is_entered =
+            |mount: &Mount| matches!(mount, Mount::Hide { target } if *target == jail.cwd);
+        for (_, one) in mounts.iter().zip(&mut root.ops).filter(|(mount, _)| is_entered(mount)) {
+            one.flags |= op::ENTERED;
+        }
         plan.base = blob.text(base()?);
         plan.root_options = blob.text(ROOT_OPTIONS);
         plan.ops = blob.array(&root.ops);
@@ -246,13 +236,20 @@ fn pack_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()> {
         plan.rule_count = length(&rules);
     }
     if let Some(filter) = jail.filter {
-        let names = if jail.forbidden.is_empty() { Names::Free } else { Names::Brokered };
-        let instructions = filter.compile(names);
+        let instructions = filter.compile(jail.names());
         plan.filter = blob.array(&instructions);
         plan.filter_count = length(&instructions);
     }
-    let forbidden: Vec<_> =
-        jail.forbidden.iter().map(|path| Name { path: blob.text(path) }).collect();
+    let (names, paths): (u32, &[CString]) = match jail.names() {
+        Names::Free => (names::FREE, &[]),
+        Names::Told => (names::REFUSED, &jail.refused),
+        Names::Brokered => (names::BROKERED, &jail.forbidden),
+    };
+    if names == names::REFUSED && paths.len() > PATHS_MAX {
+        return Err(Errno::TOOBIG.into());
+    }
+    plan.names = names;
+    let forbidden: Vec<_> = paths.iter().map(|path| Name { path: blob.text(path) }).collect();
     plan.forbidden = blob.array(&forbidden);
     plan.forbidden_count = length(&forbidden);
     Ok(())

@@ -7,14 +7,14 @@ use super::boxed::{new, option};
 use super::cell::Cell;
 use super::cgroups;
 use super::child::{
-    clear_in_child, enter_by_path_in_child, enter_in_child, limit_in_child, place_streams_in_child,
+    clear_in_child, enter_by_path_in_child, enter_in_child, limit_in_child,
+    place_own_null_in_child, place_streams_in_child,
 };
 use super::gate;
 use super::ids;
 use super::job::Job;
 use super::locks;
 use super::mechanism::Mechanism;
-use super::processors;
 use super::program;
 use super::root;
 use super::sabotage;
@@ -44,7 +44,6 @@ pub(crate) fn make_box_in_child(cell: &mut Cell) -> Result<(), Failed> {
         sources::take_in_child(cell).at(Step::TakeSource)?;
         root::make_in_child(cell)?;
     }
-    // Last, for the host may still be making them.
     cgroups::join_in_child(cell).at(Step::JoinCgroups)
 }
 
@@ -70,17 +69,8 @@ pub(crate) fn await_leaving_in_child(cell: &Cell) {
 pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
     let locked = sys::setsid().at(Step::OpenSession).and_then(|()| lock_in_child(cell));
     let program = locked.and_then(|seen| {
-        // It may wait for long, and be woken wherever there is room.
-        processors::use_all();
         let job = gate::await_job_in_child(cell, seen)?;
-        if !job.is_held() {
-            return take_on_in_child(&job, cell).map(|program| (job, program));
-        }
-        // The host has not seen them go, and paths could lead there.
-        await_leaving_in_child(cell);
-        let program = take_on_in_child(&job, cell)?;
-        gate::await_release_in_child(cell)?;
-        Ok((job, program))
+        take_on_in_child(&job, cell).map(|program| (job, program))
     });
     match program {
         // The gate closes with the execution, which tells the host.
@@ -96,6 +86,7 @@ pub(crate) fn become_program_in_child(cell: &Cell) -> Failed {
 fn take_on_in_child(job: &Job, cell: &Cell) -> Result<sys::Fd, Failed> {
     place_streams_in_child(job)?;
     if cell.has_namespaces() {
+        place_own_null_in_child(job).at(Step::PlaceStreams)?;
         enter_by_path_in_child(job).at(Step::EnterDirectory)?;
     } else {
         enter_in_child(job.fd(slot::CWD)).at(Step::EnterDirectory)?;

@@ -72,7 +72,7 @@ pub(crate) struct Plan {
     pub(crate) filter_count: u64,
     /// The array of names that must not be made.
     pub(crate) forbidden: u64,
-    /// How many they are; zero for no broker.
+    /// How many they are.
     pub(crate) forbidden_count: u64,
     /// The number of the first descriptor of a file that enters a cgroup; that of version 2 first.
     pub(crate) entrances: u32,
@@ -91,6 +91,10 @@ pub(crate) struct Plan {
     pub(crate) supervisor: u32,
     /// How many processes may live in the box at once, its first one not counted.
     pub(crate) processes_max: u32,
+    /// How names are created, one of [`names`].
+    pub(crate) names: u32,
+    /// The number of the descriptor of the log of creations, or [`NONE`].
+    pub(crate) creation_log: u32,
     /// Failpoint and sabotage of test builds: a step's number plus one, or zero.
     pub(crate) fail_at: u32,
     /// Failpoint and sabotage of test builds: a bit for each mechanism that is left out.
@@ -109,16 +113,43 @@ pub(crate) mod option {
     pub(crate) const COPY: u32 = 1 << 3;
     /// There are no locks: the program makes boxes itself.
     pub(crate) const UNLOCKED: u32 = 1 << 4;
-    /// The files that enter cgroups come by the line: to make them takes as long as to make the root.
-    pub(crate) const CGROUPS_LATER: u32 = 1 << 5;
-    /// Somebody waits until nothing is left of the box.
-    pub(crate) const IS_AWAITED: u32 = 1 << 6;
-    /// The host brings the first process to its own processor, which nobody else has, when that is of use.
-    pub(crate) const IS_BROUGHT: u32 = 1 << 7;
 }
 
-/// The most files that enter cgroups: version 1 has a hierarchy for each controller.
-pub(crate) const ENTRANCES_MAX: usize = 8;
+/// How the program creates names.
+pub(crate) mod names {
+    /// By itself.
+    pub(crate) const FREE: u32 = 0;
+    /// By itself, but the first process hears of every call before, and refuses those for a path that
+    /// must not be created.
+    pub(crate) const REFUSED: u32 = 1;
+    /// The first process creates them.
+    pub(crate) const BROKERED: u32 = 2;
+}
+
+/// The log of creations: a file in memory that the first process writes and the host reads, of words.
+pub(crate) mod creation_log {
+    /// The length of the file.
+    pub(crate) const BYTES: usize = 8192;
+    /// Where the epoch is. It grows when the first call is let through and when all are known to have
+    /// returned. So it is odd while the program may be creating something.
+    pub(crate) const EPOCH: usize = 0;
+    /// Where the number of calls is that were let through.
+    pub(crate) const LET_THROUGH: usize = 1;
+    /// Where the word of the first path is: its state in the lowest byte, above it how often it was
+    /// refused.
+    pub(crate) const PATHS: usize = 8;
+    /// How many paths there is room for.
+    pub(crate) const PATHS_MAX: usize = 512;
+    /// One refusal.
+    pub(crate) const REFUSAL: u64 = 0x100;
+
+    /// A path that did not exist when it was checked last.
+    pub(crate) const MISSING: u8 = 0;
+    /// A path that appeared while no call of the program was under way.
+    pub(crate) const BY_OTHERS: u8 = 1;
+    /// A path that appeared while one was.
+    pub(crate) const BY_PROGRAM: u8 = 2;
+}
 
 /// The words at the gate, each in the place of a failed step's number.
 pub(crate) mod gate {
@@ -163,6 +194,8 @@ impl Plan {
             gate: NONE,
             supervisor: NONE,
             processes_max: u32::MAX,
+            names: names::FREE,
+            creation_log: NONE,
             fail_at: 0,
             left_out: 0,
         }
@@ -228,7 +261,7 @@ pub(crate) mod op {
     pub(crate) const FILE: u32 = 5;
     /// Make a symbolic link.
     pub(crate) const LINK: u32 = 6;
-    /// Cover a file or folder with an empty one.
+    /// Cover a file or folder with one that cannot be opened.
     pub(crate) const HIDE: u32 = 7;
     /// Mount a file or folder on itself, with the attributes.
     pub(crate) const COVER: u32 = 8;
@@ -245,6 +278,8 @@ pub(crate) mod op {
     pub(crate) const MAY_MAKE: u32 = 1 << 2;
     /// The target is in the box's `/proc`, which a copy makes anew.
     pub(crate) const IN_PROC: u32 = 1 << 3;
+    /// The program starts in the hidden folder, so that it can be entered.
+    pub(crate) const ENTERED: u32 = 1 << 4;
 }
 
 // SAFETY: integers only, and the assertion below shows no padding.
@@ -259,5 +294,5 @@ unsafe impl Plain for Rule {}
 unsafe impl Plain for Name {}
 
 const _: () = assert!(size_of::<Rule>() == 16);
-const _: () = assert!(size_of::<Plan>() == 14 * 4 + 15 * 8);
+const _: () = assert!(size_of::<Plan>() == 16 * 4 + 15 * 8);
 const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

@@ -1,5 +1,8 @@
 //! The broker: makes names for the program, but those that must not be made.
 //!
+//! It has a lighter form, in which the program creates names by itself and calls for a forbidden path
+//! are refused before: `creations.rs`. What follows is about the full form.
+//!
 //! No mount and no Landlock rule keeps a name from being made in a folder that can be written. So
 //! the filter sends every call that makes a name to the box's first process, which copies its
 //! arguments, finds the folder, decides by folder and name, and then *makes the call itself*: what
@@ -12,6 +15,8 @@ mod book;
 mod caller;
 mod calls;
 mod canary;
+mod creating;
+mod creations;
 mod later;
 mod making;
 mod opening;
@@ -21,7 +26,8 @@ mod way;
 use self::book::Book;
 use self::caller::{Caller, Machine};
 use self::calls::Answer;
-pub(crate) use self::canary::see_it_refuse_in_child;
+pub(crate) use self::canary::{see_it_refuse_in_child, send_listener_in_child};
+use self::creations::Creations;
 use self::later::Later;
 use super::boxed::Name;
 use super::cell::Cell;
@@ -31,7 +37,7 @@ use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, notices, pr};
 use super::watch::{At, Failed};
 use super::wire::{Failure, kind};
-use super::{apply, first, gate, processors};
+use super::{apply, first, gate};
 
 /// What the first process needs to make names for the program.
 pub(crate) struct Broker {
@@ -41,16 +47,21 @@ pub(crate) struct Broker {
     machine: Machine,
     book: Book,
     later: Later,
+    /// Where the program creates names by itself: which calls it is told of, and what comes of them.
+    creations: Option<Creations>,
 }
 
-/// In a box with a broker: what has to be done before the program's process is forked. Gives the end
+/// Where the first process hears of names: what has to be done before the program's process starts. Gives the end
 /// of the line by which the listener will come; the other is that process's.
 pub(crate) fn open_desk_in_child(cell: &mut Cell) -> Result<Fd, Failed> {
-    if !cell.has_broker() {
+    if !cell.hears_of_names() {
         return Ok(-1);
     }
     let [desk, theirs] = sys::socket_pair().at(Step::LearnNames)?;
     cell.desk = theirs;
+    if !cell.has_broker() {
+        return Ok(desk);
+    }
     // In a domain of Landlock nothing is mounted or taken away.
     apply::leave_host_in_child(cell)?;
     locks::enter_domain_in_child(cell)?;
@@ -70,7 +81,6 @@ pub(crate) fn fork_program(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
         Forked::Child => gate::fail_in_child(cell, apply::become_program_in_child(cell)),
         Forked::Parent(program) => {
             first::announce(line, kind::FORKED).at(Step::Announce)?;
-            processors::use_all();
             Ok(program)
         }
     }
@@ -78,19 +88,28 @@ pub(crate) fn fork_program(cell: &Cell, line: Fd) -> Result<Pid, Failed> {
 
 impl Broker {
     /// Learns the names that must not be made. The listener comes by the desk.
-    pub(crate) fn new(cell: &Cell, desk: Fd) -> Result<&'static mut Self, Failed> {
+    pub(crate) fn new(
+        cell: &Cell,
+        desk: Fd,
+        creations: Option<Creations>,
+    ) -> Result<&'static mut Self, Failed> {
         sys::prctl(pr::SET_DUMPABLE, 0).at(Step::LearnNames)?;
         let machine = Machine::new().at(Step::LearnNames)?;
         let mut book = Book::new();
         let names = cell.array::<Name>(cell.plan.forbidden, cell.plan.forbidden_count);
         let names = names.at(Step::LearnNames)?;
-        if !cell.leaves_out(Mechanism::Broker) {
+        if creations.is_some() {
+            for name in names {
+                book.refuse(cell.text(name.path)).at(Step::LearnNames)?;
+            }
+        } else if !cell.leaves_out(Mechanism::Broker) {
             book.forbid_canary().at(Step::LearnNames)?;
             for name in names {
                 book.forbid(cell.text(name.path)).at(Step::LearnNames)?;
             }
         }
-        let broker = Self { desk, listener: -1, machine, book, later: Later::new() };
+        let later = Later::new();
+        let broker = Self { desk, listener: -1, machine, book, later, creations };
         // In memory of its own, so that boxes without one do not carry its size about.
         let room = sys::map(None, size_of::<Self>()).at(Step::LearnNames)?.cast::<Self>();
         // SAFETY: a fresh mapping, page-aligned, as large as one, and known to nobody else.
@@ -106,7 +125,15 @@ impl Broker {
 
     /// How long until something has to be tried again.
     pub(crate) fn time_left_ns(&self) -> Option<u64> {
-        self.later.time_left_ns()
+        let settling = self.creations.as_ref().and_then(Creations::time_left_ns);
+        self.later.time_left_ns().into_iter().chain(settling).min()
+    }
+
+    /// Nothing is left in the box but this process: settles who created what.
+    pub(crate) fn finish(&mut self) {
+        if let Some(creations) = &mut self.creations {
+            creations.finish(&self.book);
+        }
     }
 
     /// Does what is asked for at the desk.
@@ -122,7 +149,11 @@ impl Broker {
             sys::close(self.listener);
             self.listener = -1;
         }
-        if self.listener >= 0 {
+        if let Some(creations) = &mut self.creations {
+            if events == 0 {
+                creations.settle(&self.machine, &self.book);
+            }
+        } else if self.listener >= 0 {
             self.later.retry(&self.machine, self.listener);
         }
     }
@@ -144,6 +175,11 @@ impl Broker {
     fn serve_one(&mut self) {
         // The caller may have been killed since.
         let Ok(notice) = notices::take(self.listener) else { return };
+        if let Some(creations) = &mut self.creations {
+            let caller = Caller::new(&self.machine, self.listener, notice);
+            creations.answer(&caller, &self.book);
+            return;
+        }
         let answered = {
             let caller = Caller::new(&self.machine, self.listener, notice);
             calls::perform(&caller, &self.book)
@@ -170,6 +206,15 @@ impl Broker {
         // A caller that is gone needs no answer.
         let _gone = notices::answer(self.listener, id, result);
     }
+}
+
+/// Maps the log of creations, if the program creates names by itself.
+pub(crate) fn open_log_in_child(cell: &Cell) -> sys::Result<Option<Creations>> {
+    if cell.has_broker() || !cell.hears_of_names() {
+        return Ok(None);
+    }
+    let file = cell.fd(cell.plan.creation_log).ok_or(Errno::BADMSG)?;
+    Creations::with_log(file).map(Some)
 }
 
 impl core::fmt::Debug for Broker {

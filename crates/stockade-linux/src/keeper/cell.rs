@@ -8,7 +8,7 @@
 
 use core::ffi::CStr;
 
-use super::boxed::{ASIDE_MAX, DESCRIPTORS_MAX, NONE, Op, Plan};
+use super::boxed::{ASIDE_MAX, DESCRIPTORS_MAX, NONE, Op, Plan, names};
 use super::mechanism::Mechanism;
 use super::sabotage;
 use super::step::Step;
@@ -21,8 +21,6 @@ use super::wire::Plain;
 pub(crate) struct Cell {
     /// The plan's fixed part.
     pub(crate) plan: Plan,
-    /// Whether the first process has its ids already.
-    pub(crate) is_mapped: bool,
     /// Where the program's process sends its listener to the broker; negative without one.
     pub(crate) desk: Fd,
     data: &'static [u8],
@@ -52,11 +50,6 @@ impl Cell {
         Self::lay_out(plan, &fds).at(Step::ReadRequest).map(Some)
     }
 
-    /// Sends the plan on to another process.
-    pub(crate) fn send(&self, socket: Fd) -> sys::Result<()> {
-        sys::send_with(socket, &self.plan, &self.fds, self.plan.descriptors as usize)
-    }
-
     fn lay_out(plan: Plan, fds: &[Fd; DESCRIPTORS_MAX]) -> sys::Result<Self> {
         let len = plan.len as usize;
         if len == 0 {
@@ -69,7 +62,7 @@ impl Cell {
         if data.last() != Some(&0) {
             return Err(Errno::BADMSG);
         }
-        Ok(Self { plan, is_mapped: false, desk: -1, data, fds: *fds, aside: [-1; ASIDE_MAX] })
+        Ok(Self { plan, desk: -1, data, fds: *fds, aside: [-1; ASIDE_MAX] })
     }
 
     /// The descriptor with this number in the message.
@@ -113,9 +106,14 @@ impl Cell {
         self.plan.namespaces != 0
     }
 
-    /// Whether the box has names that must not be made, and so a broker.
+    /// Whether the box has a broker, which creates names for the program.
     pub(crate) const fn has_broker(&self) -> bool {
-        self.plan.forbidden_count != 0
+        self.plan.names == names::BROKERED
+    }
+
+    /// Whether the first process hears of calls that create names, and may refuse them.
+    pub(crate) const fn hears_of_names(&self) -> bool {
+        self.plan.names != names::FREE
     }
 
     /// Whether a test wants this mechanism left out.

@@ -71,6 +71,24 @@ pub(crate) fn place_streams_in_child(job: &Job) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Makes an empty standard input the box's own `/dev/null`. The descriptor that the host has given leads
+/// through a mount of the host, where the attributes of the device can be changed by its owner.
+pub(crate) fn place_own_null_in_child(job: &Job) -> sys::Result<()> {
+    if job.request.is_stdin_empty == 0 {
+        return Ok(());
+    }
+    match sys::open(AT_FDCWD, c"/dev/null") {
+        Ok(own) => {
+            let placed = sys::dup3(own, 0);
+            sys::close(own);
+            placed
+        }
+        // A box without devices has none to change either.
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Sets the mask for new files and the limits of each process.
 pub(crate) fn limit_in_child(job: &Job) -> Result<(), Failed> {
     // Never wider than what the host itself would give.

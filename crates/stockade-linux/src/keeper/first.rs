@@ -11,7 +11,6 @@ use super::broker::{self, Broker};
 use super::cell::Cell;
 use super::counter::Counter;
 use super::mechanism::Mechanism;
-use super::processors;
 use super::proclist::NumberedEntries;
 use super::sharing;
 use super::step::Step;
@@ -62,14 +61,6 @@ pub(crate) fn be_first_in_child(cell: &mut Cell) -> ! {
     tell(line, failed)
 }
 
-/// Tells through the line what went wrong before there was anything.
-pub(crate) fn fail_in_child(cell: &Cell, failed: Failed) -> ! {
-    match cell.line() {
-        Ok(line) => tell(line, failed),
-        Err(_) => sys::exit(126),
-    }
-}
-
 fn make_box(cell: &mut Cell) -> Result<(), Failed> {
     // A template ignores the end of its copies; a copy has children of its own.
     sys::heed_children().at(Step::ClearSignals)?;
@@ -109,9 +100,10 @@ fn start_program(cell: &mut Cell, line: Fd) -> Result<First, Failed> {
     let counter = Counter::new(cell.plan.processes_max)?;
     let proc = list_processes(cell).at(Step::ListProcesses)?;
     let desk = broker::open_desk_in_child(cell)?;
-    let (program, left) = match desk {
-        0.. => (broker::fork_program(cell, line)?, None),
-        _ => sharing::start(cell, line).map(|left| (left.pid, Some(left)))?,
+    let (program, left) = if cell.has_broker() {
+        (broker::fork_program(cell, line)?, None)
+    } else {
+        sharing::start(cell, line).map(|left| (left.pid, Some(left)))?
     };
     let is_alone = !cell.leaves_out(Mechanism::PidNamespace);
     Ok(First { program, left, proc, desk, counter, is_alone })
@@ -148,14 +140,16 @@ struct Life {
     leftovers: u32,
     /// Whether everybody who can be signalled is in the box; only a test can have it otherwise.
     is_alone: bool,
-    /// Whether somebody waits until nothing is left.
-    is_awaited: bool,
 }
 
 impl Life {
     /// Holds nothing but the line, which becomes the lowest descriptor, and what a broker needs.
     fn of(line: Fd, cell: &Cell, first: First) -> Self {
         let First { program, left, proc, desk, mut counter, is_alone } = first;
+        let creations = match broker::open_log_in_child(cell).at(Step::LearnNames) {
+            Ok(creations) => creations,
+            Err(failed) => tell(line, failed),
+        };
         // From here on nothing can be told; what fails ends this process, and so the box.
         let kept = sys::move_to(line, CONTROL)
             .and_then(|()| if proc < 0 { Ok(()) } else { sys::move_to(proc, PROC) })
@@ -169,7 +163,7 @@ impl Life {
         let Ok(children) = kept.and_then(|()| sys::child_signals()) else { sys::exit(126) };
         counter.rest();
         let proc = if proc < 0 { proc } else { PROC };
-        let broker = (desk >= 0).then(|| match Broker::new(cell, DESK) {
+        let broker = (desk >= 0).then(|| match Broker::new(cell, DESK, creations) {
             Ok(broker) => broker,
             Err(failed) => tell(CONTROL, failed),
         });
@@ -184,7 +178,6 @@ impl Life {
             program_cpu_ns: 0,
             leftovers: 0,
             is_alone,
-            is_awaited: cell.has(option::IS_AWAITED),
         }
     }
 
@@ -222,13 +215,12 @@ impl Life {
             }
         };
         let survivors = self.kill();
+        if let (0, Some(broker)) = (survivors, &mut self.broker) {
+            broker.finish();
+        }
         let told = sys::send(CONTROL, &self.report(cause, survivors), None);
         // The end of a namespace takes a while, and the host may wait for this processor.
-        if self.is_awaited {
-            processors::leave_to_host();
-        } else {
-            sys::step_aside();
-        }
+        sys::step_aside();
         sys::exit(i32::from(told.is_err()))
     }
 

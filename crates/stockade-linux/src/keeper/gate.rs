@@ -36,12 +36,6 @@ pub(crate) fn await_leave_in_child(cell: &Cell, tested: Tested) -> Result<(), Fa
     await_word_in_child(gate)
 }
 
-/// In a box: waits for leave, once the host has looked.
-pub(crate) fn await_release_in_child(cell: &Cell) -> Result<(), Failed> {
-    let gate = cell.fd(cell.plan.gate).ok_or(Errno::BADMSG).at(Step::AwaitRelease)?;
-    await_word_in_child(gate)
-}
-
 fn await_word_in_child(gate: Fd) -> Result<(), Failed> {
     let mut answer = Failure::default();
     let heard = match sys::read(gate, answer.bytes_mut()) {

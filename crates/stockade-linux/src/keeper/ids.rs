@@ -23,7 +23,7 @@ pub(crate) fn change_user(cell: &Cell) -> Result<(), Failed> {
 
 /// Maps the one id that this process has to the one in the box.
 pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
-    if cell.plan.namespaces & new::USER == 0 || cell.is_mapped {
+    if cell.plan.namespaces & new::USER == 0 {
         return Ok(());
     }
     let text = |offset| cell.text(offset).to_bytes();
@@ -37,7 +37,7 @@ pub(crate) fn map_in_child(cell: &Cell) -> sys::Result<()> {
 }
 
 /// Maps the one id that this process has, where no other namespace is between it and the host's.
-pub(crate) fn map_own_in_child(uid_map: &[u8], gid_map: &[u8]) -> sys::Result<()> {
+fn map_own_in_child(uid_map: &[u8], gid_map: &[u8]) -> sys::Result<()> {
     as_owner_of_its_files(|| {
         // Without this an ordinary user could drop a group that denies something,
         // user_namespaces(7).

@@ -33,6 +33,10 @@ pub(crate) struct Job {
 
 /// What the host asks of a keeper.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is received, on the stack: there is no allocator"
+)]
 pub(crate) enum Asked {
     /// Nothing: it is gone.
     Nothing,
@@ -40,12 +44,8 @@ pub(crate) enum Asked {
     Program(Job),
     /// To make a box, for the plan that follows, and to hold it as long as the supervisor lives.
     Box {
-        /// What is known of it before the plan.
-        request: Request,
         /// The supervisor's pidfd.
         supervisor: Fd,
-        /// Its cgroup of version 2.
-        unified: Option<Fd>,
     },
 }
 
@@ -55,10 +55,7 @@ impl Asked {
         let Some((request, fds)) = receive(control)? else { return Ok(Self::Nothing) };
         let count = request.descriptors as usize;
         match (request.form, fds) {
-            (form::BOXED, [supervisor, unified, ..]) if (1..=2).contains(&count) => {
-                let unified = (count == 2).then_some(unified);
-                Ok(Self::Box { request, supervisor, unified })
-            }
+            (form::BOXED, [supervisor, ..]) if count == 1 => Ok(Self::Box { supervisor }),
             (form::PLAIN | form::LOCKED, _) if (slot::SCOPE..=slot::COUNT).contains(&count) => {
                 lay_out(&request, fds).at(Step::ReadRequest).map(Self::Program)
             }
@@ -117,11 +114,6 @@ impl Job {
     /// The last descriptor that came.
     pub(crate) fn last(&self) -> Fd {
         self.fd((self.request.descriptors as usize).wrapping_sub(1))
-    }
-
-    /// Whether it is executed on a word only.
-    pub(crate) const fn is_held(&self) -> bool {
-        self.request.form == form::HELD
     }
 
     /// The string at an offset of the memory file; the empty one where the offset is wrong.

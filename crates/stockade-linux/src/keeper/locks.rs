@@ -127,6 +127,12 @@ pub(crate) fn filter_calls_in_child(cell: &Cell) -> Result<Seen, Failed> {
         let listener = sys::locks::filter_calls_and_listen(filter).at(Step::FilterCalls)?;
         return broker::see_it_refuse_in_child(cell, listener);
     }
+    if cell.hears_of_names() {
+        // Nothing is created until the program is executed, so that nobody has to answer before.
+        let listener = sys::locks::filter_calls_and_listen(filter).at(Step::FilterCalls)?;
+        broker::send_listener_in_child(cell, listener).at(Step::FilterCalls)?;
+        return Ok(Seen::Nothing);
+    }
     sys::locks::filter_calls(filter).at(Step::FilterCalls)?;
     Ok(Seen::Nothing)
 }

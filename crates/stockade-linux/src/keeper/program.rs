@@ -3,9 +3,9 @@
 use super::job::Job;
 use super::step::Step;
 use super::sys::{self, Errno, Fd};
+use super::turns;
 use super::watch::Failed;
 use super::wire::slot;
-use super::{processors, turns};
 
 /// Opens the program by its path in the box. It must be the file that was judged.
 ///
@@ -21,8 +21,6 @@ pub(crate) fn find_in_child(job: &Job) -> sys::Result<Fd> {
 
 /// Executes the program, or the script by its name. Returns only what went wrong.
 pub(crate) fn execute_in_child(job: &Job, program: Fd) -> Failed {
-    // As the host is now, whenever the box was made.
-    processors::use_these(&job.request.processors);
     turns::as_usual();
     let Some(script) = job.script else {
         // SAFETY: `Job` closes both tables with null and its strings lie in a mapping that ends

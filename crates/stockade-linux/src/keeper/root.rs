@@ -7,10 +7,11 @@ use super::boxed::{Op, op, option};
 use super::cell::Cell;
 use super::locks::CANARY;
 use super::mechanism::Mechanism;
+use super::proclist::Path;
 use super::sources::depth;
 use super::step::Step;
 use super::sys::mounts::{self, Depth, attr, ms};
-use super::sys::{self, Errno, Fd, names};
+use super::sys::{self, Errno, Fd, Stat, names};
 use super::watch::{At, Failed};
 
 /// Makes the root, fills it, and makes it this process's own.
@@ -106,7 +107,7 @@ fn apply_in_child(cell: &mut Cell, root: Fd, one: &Op) -> Result<(), Failed> {
         op::HIDE if cell.leaves_out(Mechanism::HiddenPaths) => Ok(()),
         op::COVER if cell.leaves_out(Mechanism::ProtectedPaths) => Ok(()),
         op::HIDE => {
-            let (place, cover) = empty_cover_in_child(root, target).at(Step::HidePath)?;
+            let (place, cover) = closed_cover_in_child(root, target, one).at(Step::HidePath)?;
             if cell.has(option::TEMPLATE) && one.flags & op::IN_PROC != 0 {
                 // A copy mounts a `/proc` of its own, which the kernel allows only where the one that
                 // it sees is whole; and then covers that.
@@ -152,20 +153,51 @@ fn mount_new(kind: &CStr, step: Step, cell: &Cell, root: Fd, one: &Op) -> Result
     Ok(())
 }
 
-/// What is at the path, and an empty file or folder to cover it with.
-fn empty_cover_in_child(root: Fd, target: &CStr) -> sys::Result<(Fd, Fd)> {
-    const EMPTY_FOLDER: &CStr = c".stockade-folder";
-    const EMPTY_FILE: &CStr = c".stockade-file";
+/// What is at the path, and a file or folder to cover it with that nobody without capabilities can open.
+///
+/// An empty file would be taken for the content: `git commit -a` would commit it.
+fn closed_cover_in_child(root: Fd, target: &CStr, one: &Op) -> sys::Result<(Fd, Fd)> {
+    const CLOSED_FOLDER: &CStr = c".stockade-folder";
+    const EMPTY_FOLDER: &CStr = c".stockade-cwd";
+    const CLOSED_FILE: &CStr = c".stockade-file";
+    const S_IFREG: u16 = 0o100_000;
     let place = mounts::find(root, target)?;
-    let cover = if sys::stat(place, c"".as_ptr().cast())?.is_folder {
-        mounts::make_folder(root, EMPTY_FOLDER, 0o555).or_else(unless_there)?;
-        mounts::find(root, EMPTY_FOLDER)?
-    } else {
-        let made = mounts::make_file(root, EMPTY_FILE, 0o444);
+    let there = sys::stat(place, c"".as_ptr().cast())?;
+    let cover = if there.is_folder {
+        let is_entered = one.flags & op::ENTERED != 0;
+        let (name, mode) = if is_entered { (EMPTY_FOLDER, 0o555) } else { (CLOSED_FOLDER, 0) };
+        mounts::make_folder(root, name, mode).or_else(unless_there)?;
+        mounts::find(root, name)?
+    } else if there.kind != S_IFREG || one.flags & op::IN_PROC != 0 {
+        let made = mounts::make_file(root, CLOSED_FILE, 0);
         made.map(sys::close).or_else(unless_there)?;
-        mounts::find(root, EMPTY_FILE)?
+        mounts::find(root, CLOSED_FILE)?
+    } else {
+        closed_file_like_in_child(root, there, one)?
     };
     Ok((place, cover))
+}
+
+/// A closed file with the size, the time and the executable bit of another. With
+/// `core.checkStat=minimal`, git takes it for a file that has not changed and does not open it.
+fn closed_file_like_in_child(root: Fd, other: Stat, one: &Op) -> sys::Result<Fd> {
+    const FOLDER: &CStr = c".stockade-files";
+    const OWNER_EXECUTES: u16 = 0o100;
+    mounts::make_folder(root, FOLDER, 0).or_else(unless_there)?;
+    // Where the plan has its path, which no other path has.
+    let number = i32::try_from(one.target).map_err(|_large| Errno::BADMSG)?;
+    let path = Path::new().text(".stockade-files/").number(number);
+    let path = path.as_c_str()?;
+    match mounts::make_file(root, path, u32::from(other.mode & OWNER_EXECUTES)) {
+        Ok(file) => {
+            mounts::resize(file, other.size)?;
+            mounts::set_written(file, other.written)?;
+            sys::close(file);
+        }
+        // The same path was covered before.
+        Err(errno) => unless_there(errno)?,
+    }
+    mounts::find(root, path)
 }
 
 /// Mounts what is at the path on itself: a mount cannot be renamed or removed, and may have

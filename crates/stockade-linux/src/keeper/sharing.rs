@@ -14,7 +14,7 @@ use super::step::Step;
 use super::sys::{self, Fd, Left, Sharer, pr};
 use super::watch::{At, Failed, tell};
 use super::wire::{Report, kind};
-use super::{apply, first, processors};
+use super::{apply, first};
 
 /// Starts the program's process, and waits until it has executed the program or failed. While it puts
 /// its locks on, the host's folders go, and the host is told: until then it lets no program in.
@@ -22,10 +22,6 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Left, Failed> {
     // The host may not look at the namespaces of a process that is not dumpable, which is a property
     // of the memory. Nothing else runs in the box, and the program's process takes it back in time.
     sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
-    if cell.has(option::IS_BROUGHT) {
-        // The host does so once it has seen the program's process.
-        processors::note_all_once();
-    }
     let argument = core::ptr::from_ref(cell).cast();
     // SAFETY: the entry ends in an execution or an exit, uses what it is given while this frame waits,
     // or this process ends and all with it, and writes nothing else but its own stack.
@@ -38,19 +34,10 @@ pub(crate) fn start(cell: &Cell, line: Fd) -> Result<Left, Failed> {
     {
         sys::close(gate);
     }
-    // The program's process waits for this processor, and the host's is idle as yet.
-    if cell.has(option::COPY) {
-        processors::go_to_host();
-    }
     if let Err(failed) = show(cell, line) {
         tell(line, failed);
     }
-    // There is nobody else there while the program is executed here.
-    if !cell.has(option::COPY) && !cell.has(option::IS_BROUGHT) {
-        processors::go_to_host();
-    }
     let program = started.await_leaving();
-    processors::use_all();
     sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
     Ok(program)
 }

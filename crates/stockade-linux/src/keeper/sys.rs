@@ -28,17 +28,17 @@ pub(crate) mod spaces;
 mod time;
 
 pub(crate) use self::files::{
-    AT_FDCWD, CLOSE_RANGE_CLOEXEC, Stat, close, close_from, dup3, fchdir, getdents, map, move_to,
-    open, open_as, open_for_writing, pipe, pread, read, stat, umask, unmap, write,
+    AT_FDCWD, CLOSE_RANGE_CLOEXEC, Stat, close, close_from, dup3, fchdir, getdents, map,
+    map_shared, move_to, open, open_as, open_for_writing, pipe, pread, read, stat, umask, unmap,
+    write,
 };
-pub(crate) use self::messages::{receive, send, send_with, socket_pair};
+pub(crate) use self::messages::{receive, send, socket_pair};
 pub(crate) use self::processes::{
     Forked, children_usage, execute_fd, execute_path, fork, getpgid, getpid, getppid, kill,
     lower_limit, may_signal, pidfd_open, pr, prctl, reap, reap_next, set_name, setsid,
 };
 pub(crate) use self::scheduling::{
-    Scheduling, is_scheduled_normally, nice, processor, processors, schedule_first, set_nice,
-    use_processors,
+    Scheduling, is_scheduled_normally, nice, schedule_first, set_nice,
 };
 pub(crate) use self::sharing::{Left, Sharer, sleep_while, wake};
 pub(crate) use self::signals::{

@@ -5,7 +5,6 @@
 
 use super::cell::Cell;
 use super::first;
-use super::processors;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Poll};
 use super::watch::{At, CONTROL, Failed, report_failure};
@@ -47,9 +46,6 @@ fn settle(cell: &Cell, line: Fd) -> Result<(), Failed> {
     sys::move_to(supervisor, SUPERVISOR).at(Step::CloseDescriptors)?;
     sys::close_from(SUPERVISOR + 1, 0).at(Step::CloseDescriptors)?;
     sys::set_name(c"stockade-yard");
-    processors::use_all();
-    // The host may have it leave some, and each copy uses all before its program runs.
-    processors::note_all();
     first::announce(CONTROL, kind::FORKED).at(Step::Announce)
 }
 

@@ -3,32 +3,22 @@
 //! All that happens in the box is told by the first process itself.
 
 use super::cell::Cell;
-use super::early::Early;
-use super::sources::Holders;
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
 use super::watch::{At, CONTROL, Failed, tell};
-use super::{first, ids, processors, sources};
+use super::{first, ids, sources};
 
-/// Makes the box for the plan that comes next, and holds it until it or the host is gone. Its first
-/// process may be there before the plan.
-pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Failed> {
-    let Some(mut cell) = Cell::receive(CONTROL)? else {
-        if let Some(early) = early {
-            early.end();
-        }
-        return Ok(());
-    };
+/// Makes the box for the plan that comes next, and holds it until it or the host is gone.
+pub(crate) fn keep_box(supervisor: Fd) -> Result<(), Failed> {
+    let Some(mut cell) = Cell::receive(CONTROL)? else { return Ok(()) };
     let line = cell.line().at(Step::ReadRequest)?;
     let children = sys::child_signals().at(Step::BecomeKeeper);
-    let first = children.and_then(|children| Ok((children, first_for(&mut cell, early)?)));
+    let first = children.and_then(|children| Ok((children, clone_first(&mut cell)?)));
     match first {
-        Ok((children, (first, holders))) => {
+        Ok((children, first)) => {
             // It may wait for this processor.
             sys::step_aside();
-            holders.let_go();
             cell.forget();
-            processors::use_all();
             hold(first, supervisor, children)
         }
         // Who hears of the box hears of this.
@@ -36,26 +26,14 @@ pub(crate) fn keep_box(supervisor: Fd, early: Option<Early>) -> Result<(), Faile
     }
 }
 
-/// The first process of a box: the one that is there, if it suits.
-fn first_for(cell: &mut Cell, early: Option<Early>) -> Result<(Pid, Holders), Failed> {
-    match early {
-        Some(early) if early.suits(cell) => early.hand_over(cell),
-        Some(early) => {
-            early.end();
-            clone_first(cell)
-        }
-        None => clone_first(cell),
-    }
-}
-
 /// Clones the first process of a box.
-fn clone_first(cell: &mut Cell) -> Result<(Pid, Holders), Failed> {
+fn clone_first(cell: &mut Cell) -> Result<Pid, Failed> {
     // The first process shall not hold them.
     sources::take_as_root(cell)?.let_go();
     ids::change_user(cell)?;
     match first::clone(cell).at(Step::CloneBox)? {
         Forked::Child => first::be_first_in_child(cell),
-        Forked::Parent(first) => Ok((first, Holders::default())),
+        Forked::Parent(first) => Ok(first),
     }
 }
 
@@ -93,7 +71,7 @@ fn has_ended(first: Pid, children: Fd) -> bool {
 }
 
 /// Kills the first process, and with it all that is in its box.
-pub(crate) fn kill(first: Pid) {
+fn kill(first: Pid) {
     let _dead = sys::kill(first, sig::KILL);
     while is_other(sys::reap_next(), first) {}
 }

@@ -2,13 +2,12 @@
 
 use super::cell::Cell;
 use super::counter::Counter;
-use super::early::Early;
 use super::job::{Asked, Job};
 use super::step::Step;
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
 use super::wire::{Failure, KILL, Plain, Report, cause, form, kind, slot};
-use super::{child, processors, sabotage, turns, ward};
+use super::{child, sabotage, turns, ward};
 
 /// The control socket is standard input.
 pub(crate) const CONTROL: Fd = 0;
@@ -42,19 +41,8 @@ pub(crate) fn keep() -> ! {
     let kept =
         become_keeper().and_then(|()| Asked::receive(CONTROL)).and_then(|asked| match asked {
             Asked::Nothing => Ok(None),
-            Asked::Program(job) => {
-                processors::note_left(job.request.left_processor);
-                processors::use_all();
-                keep_program(&job)
-            }
-            Asked::Box { request, supervisor, unified } => {
-                processors::note_left(request.left_processor);
-                let early = Early::begin(&request, unified);
-                if let Some(unified) = unified {
-                    sys::close(unified);
-                }
-                ward::keep_box(supervisor, early).map(|()| None)
-            }
+            Asked::Program(job) => keep_program(&job),
+            Asked::Box { supervisor } => ward::keep_box(supervisor).map(|()| None),
         });
     let report = match kept {
         Ok(None) => sys::exit(0),

@@ -5,7 +5,7 @@
 //! or, if they are short and the program is for a box, in the message.
 
 /// Raised with every change of layout; the keeper refuses a request with another number.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 12;
 
 /// The host's command to kill the tree and report.
 pub(crate) const KILL: u32 = 0x4b49_4c4c;
@@ -21,9 +21,6 @@ pub(crate) mod form {
     pub(crate) const LOCKED: u64 = 1;
     /// A box, for which a plan follows; its program comes later, by another socket.
     pub(crate) const BOXED: u64 = 2;
-    /// A program for a box that the host has not looked at yet: all is prepared for it, and it is executed
-    /// on a word.
-    pub(crate) const HELD: u64 = 3;
 }
 
 /// What the working directory of a program in a box has to be.
@@ -35,9 +32,6 @@ pub(crate) mod cwd {
     /// One that the box has made itself.
     pub(crate) const OWN: u64 = 2;
 }
-
-/// How many words a set of processors has: enough for 1024 of them.
-pub(crate) const PROCESSOR_WORDS: usize = 16;
 
 /// The most limits that a request can carry.
 pub(crate) const RLIMITS_MAX: usize = 8;
@@ -113,21 +107,8 @@ pub(crate) struct Request {
     pub(crate) cwd_inode: u64,
     /// The device of that folder, major and minor.
     pub(crate) cwd_device: [u32; 2],
-    /// For a box, the namespaces of a first process that is made at once; zero if it is to wait for
-    /// the plan.
-    pub(crate) namespaces: u64,
-    /// The user outside of such a box.
-    pub(crate) outer_uid: u32,
-    /// The group outside of it.
-    pub(crate) outer_gid: u32,
-    /// The user that it shows.
-    pub(crate) inner_uid: u32,
-    /// The group that it shows.
-    pub(crate) inner_gid: u32,
-    /// The processor that the keeper was told to leave, plus one; zero if there is none.
-    pub(crate) left_processor: u64,
-    /// The processors that the program may use, which are those of who asks; none if they are not known.
-    pub(crate) processors: [u64; PROCESSOR_WORDS],
+    /// Whether standard input is empty: in a box it is the box's own `/dev/null` then.
+    pub(crate) is_stdin_empty: u64,
     /// Resource limits.
     pub(crate) rlimits: [Rlimit; RLIMITS_MAX],
 }
@@ -150,13 +131,7 @@ impl Request {
             cwd_is: cwd::ANY,
             cwd_inode: 0,
             cwd_device: [0; 2],
-            namespaces: 0,
-            outer_uid: 0,
-            outer_gid: 0,
-            inner_uid: 0,
-            inner_gid: 0,
-            left_processor: 0,
-            processors: [0; PROCESSOR_WORDS],
+            is_stdin_empty: 0,
             rlimits: [Rlimit { resource: 0, soft: 0, hard: 0 }; RLIMITS_MAX],
         }
     }
@@ -288,7 +263,7 @@ unsafe impl Plain for u64 {}
 
 const _: () = assert!(slot::COUNT == slot::SCOPE + 1);
 const _: () = assert!(size_of::<Rlimit>() == 24);
-const _: () = assert!(size_of::<Request>() == 120 + 8 * PROCESSOR_WORDS + 24 * RLIMITS_MAX);
+const _: () = assert!(size_of::<Request>() == 96 + 24 * RLIMITS_MAX);
 const _: () = assert!(size_of::<Handed>() == size_of::<Request>() + STRINGS_BYTES);
 const _: () = assert!(size_of::<Report>() == 56);
 const _: () = assert!(size_of::<Failure>() == 8);

@@ -12,13 +12,12 @@ use super::*;
 use crate::cgroup::CgroupLimits;
 use crate::control::{Heard, Patience};
 use crate::jail::Network;
-use crate::keeper::wire::{Report, kind};
+use crate::keeper::wire::{Failure, Report, kind};
 use crate::mounts::{Mount, ProcView};
 use crate::pidfd::has_ended;
 use crate::rlimits::Rlimits;
 use crate::start::{Spec, Stdin};
 use crate::template::Template;
-use crate::whereabouts::Where;
 
 /// Less than is waited for a box that does not end.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -37,7 +36,7 @@ fn template() -> Arc<Template> {
 /// A copy without cgroups, whose removal would kill it.
 fn ordered(template: &Arc<Template>) -> Ordered {
     let none = Cgroup::create_for_box(CgroupLimits::default(), Err(Errno::NOENT));
-    template.order(none, Where::Anywhere).unwrap()
+    template.order(none).unwrap()
 }
 
 fn program(line: &CStr) -> Program {
@@ -82,21 +81,18 @@ fn a_copy_that_could_not_be_looked_at_ends_at_once() {
 fn a_program_that_was_not_heard_of_does_not_go_on() {
     let template = template();
     let mut ready = ordered(&template).meet().unwrap();
-    let streams = hand(&ready.gate, ready.owner, &program(c"echo runs; sleep 60"), form::HELD);
-    let streams = streams.unwrap();
-    let stdout = File::from(streams.stdout.try_clone().unwrap());
-    ready.handed = Some(streams);
     kill_process(ready.pid, Signal::STOP).unwrap();
-    // It is let go, and another word comes in place of its own.
+    let streams = hand(&ready.gate, ready.owner, &program(c"echo runs; sleep 60")).unwrap();
+    let stdout = File::from(streams.stdout.try_clone().unwrap());
+    // Another word comes in place of its own.
     let (near, far) = Line::both().unwrap();
-    let own = std::mem::replace(&mut ready.gate, near);
-    own.send(&Failure { step: gate::GO, errno: 0 }, &[]).unwrap();
+    let _own = std::mem::replace(&mut ready.gate, near);
     far.send(&Failure { step: u32::MAX, errno: 5 }, &[]).unwrap();
     let mut written = [PollFd::new(&stdout, PollFlags::IN)];
     assert_eq!(poll(&mut written, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })), Ok(1), "it runs");
     let pidfd = ready.pidfd.try_clone().unwrap();
     let begun = Instant::now();
-    assert!(ready.go().is_err());
+    assert!(ready.executed(streams).is_err());
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     assert!(has_ended(&pidfd));
 }

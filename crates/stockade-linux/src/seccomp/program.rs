@@ -240,6 +240,9 @@ fn checked(check: Check) -> Vec<u64> {
         Check::Ioctl(Names::Free) => {
             none_of(1, &[&TERMINAL[..], &ALLOCATING].concat(), libc::EPERM)
         }
+        Check::Ioctl(Names::Told) => {
+            none_of(1, &[&TERMINAL[..], &ALLOCATING, &MAKING_NAMES].concat(), libc::EPERM)
+        }
         Check::Ioctl(Names::Brokered) => {
             none_of(1, &[&TERMINAL[..], &ALLOCATING, &NAMING].concat(), libc::EPERM)
         }
@@ -287,6 +290,9 @@ const TERMINAL: [u32; 4] = [0x5412, 0x541c, 0x541d, 0x5423];
 /// bcachefs, reference links of OCFS2; and what changes which names are the same in a folder.
 const NAMING: [u32; 7] =
     [0x5000_9401, 0x5000_940e, 0x5000_9417, 0x5000_9418, 0x4020_bc10, 0x4018_6f04, 0x4008_6602];
+/// Those of them that make a name.
+const MAKING_NAMES: [u32; 6] =
+    [0x5000_9401, 0x5000_940e, 0x5000_9417, 0x5000_9418, 0x4020_bc10, 0x4018_6f04];
 /// `O_CREAT`.
 const CREATES: u32 = 0o100;
 /// `O_PATH`.

@@ -30,6 +30,13 @@ pub(super) fn with_modes() -> impl Iterator<Item = (u32, Outcome)> {
 
 /// The same where a broker makes names, with all other calls that make one.
 pub(super) fn brokered() -> Vec<(u32, Outcome)> {
+    let mut calls = told();
+    calls.extend(BYPASSED.iter().map(|call| (number(*call), Outcome::Errno(libc::ENOSYS))));
+    calls
+}
+
+/// The same where the first process of a box is told of all calls that make a name.
+pub(super) fn told() -> Vec<(u32, Outcome)> {
     let made: Vec<u32> = MAKING.iter().chain(OLD_MAKING).map(|call| number(*call)).collect();
     let mut calls: Vec<_> = with_modes()
         .map(|(call, outcome)| match outcome {
@@ -47,7 +54,6 @@ pub(super) fn brokered() -> Vec<(u32, Outcome)> {
     let others = made.into_iter().filter(|call| calls.iter().all(|(known, _)| known != call));
     let others: Vec<_> = others.map(|call| (call, Outcome::Tell)).collect();
     calls.extend(others);
-    calls.extend(BYPASSED.iter().map(|call| (number(*call), Outcome::Errno(libc::ENOSYS))));
     calls
 }
 

@@ -1,14 +1,13 @@
 //! The thread that makes boxes in advance and sees to what runs leave behind, so that nobody waits.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::Warmth;
-use super::stock::{Kept, Stock};
-use crate::jail::Jail;
+use super::stock::{Kept, Model, Stock};
 use crate::remains::Remains;
 
 /// Where the thread is hired, once there is work for it, and gets it.
@@ -17,21 +16,12 @@ pub(crate) struct Office {
     stock: Arc<Stock>,
     warmth: Warmth,
     crew: OnceLock<Option<Crew>>,
-    deferred: Mutex<Deferred>,
-}
-
-/// What the thread gets when a call is over: it would be in the way of one that is about to end.
-#[derive(Debug, Default)]
-struct Deferred {
-    calls: usize,
-    work: Vec<Work>,
 }
 
 impl Office {
     /// One without a thread yet.
     pub(super) fn new(stock: &Arc<Stock>, warmth: Warmth) -> Self {
-        let (crew, deferred) = (OnceLock::new(), Mutex::default());
-        Self { stock: Arc::clone(stock), warmth, crew, deferred }
+        Self { stock: Arc::clone(stock), warmth, crew: OnceLock::new() }
     }
 
     /// Whether anything is made in advance.
@@ -56,34 +46,14 @@ impl Office {
         }
     }
 
-    /// Gives the thread work, once a call that is under way is over.
-    pub(super) fn put_later(&self, work: Work) {
-        let mut deferred = self.deferred();
-        if deferred.calls > 0 {
-            deferred.work.push(work);
-        } else {
-            drop(deferred);
-            self.put(work);
-        }
-    }
-
     /// Lets the thread wait for what a run leaves behind; without one, this waits. If it cannot keep
     /// up, who ran it waits too: each holds descriptors, and somebody who runs without a pause would
     /// have all of them soon.
     pub(super) fn see_to(&self, remains: Remains) {
         match self.crew().and_then(Crew::owe) {
-            Some(owed) => self.put_later(Work::Remove(remains, owed)),
+            Some(owed) => self.put(Work::Remove(remains, owed)),
             None => drop(remains),
         }
-    }
-
-    /// How many calls are under way.
-    pub(super) fn calls(&self) -> usize {
-        self.deferred().calls
-    }
-
-    fn deferred(&self) -> MutexGuard<'_, Deferred> {
-        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hires nobody any more, and stops the thread once it has done what it was given.
@@ -94,40 +64,17 @@ impl Office {
     }
 }
 
-/// A call that is under way. Dropping it says that it is over.
-#[derive(Debug)]
-#[must_use = "dropping it says that the call is over"]
-pub struct UnderWay<'a>(&'a Office);
-
-impl<'a> UnderWay<'a> {
-    pub(super) fn begin(office: &'a Office) -> Self {
-        let mut deferred = office.deferred();
-        deferred.calls = deferred.calls.saturating_add(1);
-        Self(office)
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        let mut deferred = self.0.deferred();
-        deferred.calls = deferred.calls.saturating_sub(1);
-        // That of others too: where calls never cease it would wait for good.
-        let work = std::mem::take(&mut deferred.work);
-        drop(deferred);
-        for work in work {
-            self.0.put(work);
-        }
-    }
-}
-
 /// A way to give the thread work.
 #[derive(Debug)]
 pub(super) struct Crew {
-    work: Sender<Work>,
+    work: SyncSender<Work>,
     /// How many runs left something that the thread has not removed yet.
     owed: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
+
+/// How much work may wait for the thread.
+const QUEUE_MAX: usize = 16;
 
 /// How many runs may leave something for the thread at once.
 const OWED_MAX: usize = 4;
@@ -139,13 +86,13 @@ const CALM: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) enum Work {
     /// Make a template and the first boxes from it.
-    Prepare(Box<Jail>),
+    Prepare(Box<Model>),
     /// Make boxes until enough wait.
     Refill,
     /// Wait for what has ended, and remove it.
     Remove(Remains, Owed),
     /// End what is no longer wanted.
-    Forget(Box<Kept>),
+    Forget(Vec<Kept>),
     /// Nothing more.
     Stop,
 }
@@ -153,16 +100,23 @@ pub(super) enum Work {
 impl Crew {
     /// Starts the thread; none if there can be none, and then nothing is made in advance.
     fn hire(stock: Arc<Stock>) -> Option<Self> {
-        let (work, orders) = channel();
+        let (work, orders) = sync_channel(QUEUE_MAX);
         let owed = Arc::new(AtomicUsize::new(0));
         let thread = thread::Builder::new().name("stockade-yard".to_owned());
         let thread = thread.spawn(move || serve(&stock, &orders)).ok()?;
         Some(Self { work, owed, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Gives the thread work. If it has stopped, the work is dropped here and now.
+    /// Gives the thread work, and waits while it has much to do: work holds descriptors. If the thread
+    /// has stopped, the work is dropped here and now.
     pub(super) fn put(&self, work: Work) {
-        let _dropped = self.work.send(work);
+        match work {
+            // It asks for nothing that the next call would not ask for again.
+            Work::Refill => drop(self.work.try_send(work)),
+            Work::Prepare(_) | Work::Remove(..) | Work::Forget(_) | Work::Stop => {
+                let _dropped = self.work.send(work);
+            }
+        }
     }
 
     /// Leaves the thread one more run to see to; none if it has enough of them.
@@ -201,14 +155,15 @@ fn serve(stock: &Stock, orders: &Receiver<Work>) {
     let mut next = None;
     while let Some(work) = next.take().or_else(|| orders.recv().ok()) {
         match work {
-            Work::Prepare(jail) => {
+            Work::Prepare(model) => {
                 // The first program has begun at this moment, and would have to share the machine.
                 next = match orders.recv_timeout(CALM) {
                     Ok(Work::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                     Ok(work) => Some(work),
                     Err(RecvTimeoutError::Timeout) => None,
                 };
-                stock.prepare(&jail);
+                stock.prepare(&model);
+                drop(model);
                 stock.refill();
             }
             Work::Refill => stock.refill(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crew::{Office, Work};
-use crate::jail::Jail;
+use super::stock::Model;
 use crate::remains::Remains;
 
 /// The duty of a yard towards a box that leaves it.
@@ -11,7 +11,7 @@ use crate::remains::Remains;
 pub(crate) enum Duty {
     /// A thread waits for its remains, and makes another one, and not before: two at once would be in
     /// each other's way. If there is no template yet, it is made by this description.
-    Office(Arc<Office>, Option<Box<Jail>>),
+    Office(Arc<Office>, Option<Box<Model>>),
     /// They are put here, and waited for before the next box, or with the yard.
     Later(Pile),
 }
@@ -47,7 +47,7 @@ impl Drop for Duty {
     fn drop(&mut self) {
         self.begin();
         match self {
-            Self::Office(office, _) => office.put_later(Work::Refill),
+            Self::Office(office, _) => office.put(Work::Refill),
             Self::Later(_) => {}
         }
     }

@@ -5,8 +5,6 @@ use std::io;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::proc;
-
 /// The host's mounts, watched from when this was made.
 #[derive(Debug)]
 pub struct MountWatch(File);
@@ -15,11 +13,6 @@ impl MountWatch {
     /// Watches from now on.
     pub fn begin() -> io::Result<Self> {
         Ok(Self(File::open("/proc/self/mountinfo")?))
-    }
-
-    /// The list of them. It is read once: what is mounted later is only noticed.
-    pub(crate) fn list(&self) -> rustix::io::Result<String> {
-        proc::read_from(&self.0)
     }
 
     /// Whether something was mounted or taken away; what cannot be told counts as a change.

@@ -20,6 +20,7 @@ mod hard_link;
 mod hidden_file;
 mod hidden_folder;
 mod hidden_linked;
+mod hidden_made_readable;
 mod hidden_moved_aside;
 mod inherited_folder;
 mod kernel_setting;
@@ -39,6 +40,7 @@ mod pivoted_root;
 mod planted_device;
 mod planted_set_user_id;
 mod private_file_of_root;
+mod protected_folder_filled;
 mod protected_parent_exchanged;
 mod protected_parent_moved;
 mod protected_removed;
@@ -90,6 +92,7 @@ suite! {
     hidden_file,
     hidden_folder,
     hidden_linked,
+    hidden_made_readable,
     hidden_moved_aside,
     inherited_folder,
     kernel_setting,
@@ -109,6 +112,7 @@ suite! {
     planted_device,
     planted_set_user_id,
     private_file_of_root,
+    protected_folder_filled,
     protected_parent_exchanged,
     protected_parent_moved,
     protected_removed,

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use stockade_linux::{Mount, Program, Rule, Status, Warmth, Yard, hasten, rights, start};
+use stockade_linux::{Mount, Program, Rule, Status, Warmth, Yard, rights, start};
 
 use crate::boxes::closed;
-use crate::early::{LIMITS, children_of};
+use crate::made::{LIMITS, children_of};
 use crate::roles::{command, said, say};
 use crate::support::{finish, shell};
 
@@ -15,8 +15,6 @@ use crate::support::{finish, shell};
 fn one_that_is_dropped_as_soon_as_it_runs_is_gone_then() {
     for _ in 0..10 {
         let yard = Yard::new(Warmth::Cold);
-        // What it leaves behind is seen to later, but nothing of it runs.
-        let _call = yard.under_way();
         let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
         let running = ready.run(Program::new(shell("sleep 60"), c"/bin/sh", c"/")).unwrap();
         let first = Path::new("/proc").join(running.pid().to_string());
@@ -73,12 +71,10 @@ pub(crate) fn start_without_descriptors() {
         let open = fs::read_dir("/proc/self/fd").unwrap().count();
         let current = u64::try_from(open.saturating_add(more)).ok();
         setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
-        let hold = (more % 2 == 0).then(hasten);
         match start(program) {
             Ok(mut run) => say("last", finish(&mut run).1.trim()),
             Err(_) => refused = u32::saturating_add(refused, 1),
         }
-        drop(hold);
     }
     setrlimit(Resource::Nofile, limit).unwrap();
     say("refused", refused);

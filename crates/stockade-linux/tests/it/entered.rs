@@ -11,8 +11,8 @@ use stockade_linux::{
 use tempfile::TempDir;
 
 use crate::boxes::project;
-use crate::early::LIMITS;
 use crate::locks_only::{folder, locked};
+use crate::made::LIMITS;
 use crate::support::{finish, shell_in, text};
 
 /// A project with a folder to work in and another beside it.
@@ -65,14 +65,6 @@ fn started(by: Swap, in_box: fn(std::ffi::CString) -> Folder) -> Vec<Result<Stri
         let inside = Path::new(out.trim()).strip_prefix(scene.project.path()).map(Path::to_owned);
         Ok(inside.unwrap().to_str().unwrap().to_owned())
     };
-    let handed = || {
-        let scene = Scene::new();
-        let jail = project(scene.project.path());
-        let yard = Yard::new(Warmth::Cold);
-        let ready = yard.ready_for(jail, LIMITS, &|_| Some(scene.program(by, in_box)))?;
-        assert!(ready.is_handed());
-        said(ready.go(), &scene)
-    };
     let from = |warmth, wanted| {
         let scene = Scene::new();
         let yard = Yard::new(warmth);
@@ -81,7 +73,6 @@ fn started(by: Swap, in_box: fn(std::ffi::CString) -> Folder) -> Vec<Result<Stri
         said(ready.run(scene.program(by, in_box)), &scene)
     };
     vec![
-        handed(),
         from(Warmth::Cold, Origin::Made),
         from(Warmth::Warm { spares: 0 }, Origin::Copied),
         from(Warmth::Warm { spares: 1 }, Origin::Waiting),
@@ -92,11 +83,11 @@ fn started(by: Swap, in_box: fn(std::ffi::CString) -> Folder) -> Vec<Result<Stri
 fn another_folder_in_its_place_is_not_entered() {
     let stale = StartError { step: Step::EnterDirectory, errno: Errno::STALE };
     for by in [Swap::Link, Swap::Folder] {
-        assert_eq!(started(by, Folder::Judged), vec![Err(stale); 4], "{by:?}");
+        assert_eq!(started(by, Folder::Judged), vec![Err(stale); 3], "{by:?}");
     }
     // Whoever asks for no more than a path gets what is there.
-    assert_eq!(started(Swap::Link, Folder::Any), vec![Ok("other".to_owned()); 4]);
-    assert_eq!(started(Swap::Folder, Folder::Any), vec![Ok("judged".to_owned()); 4]);
+    assert_eq!(started(Swap::Link, Folder::Any), vec![Ok("other".to_owned()); 3]);
+    assert_eq!(started(Swap::Folder, Folder::Any), vec![Ok("judged".to_owned()); 3]);
 }
 
 /// Without namespaces it is entered by its handle, wherever it has gone.
@@ -115,7 +106,7 @@ fn without_a_box_it_is_the_judged_one() {
     }
 }
 
-/// Where the box hides a folder there is an empty one of its own, and nothing of the host's.
+/// Where the box hides the working directory there is an empty one of its own, and nothing of the host's.
 #[test]
 fn a_hidden_folder_is_the_boxs_own() {
     let hiding = |scene: &Scene, swapped_before: bool, swapped_after: bool| {
@@ -125,6 +116,7 @@ fn a_hidden_folder_is_the_boxs_own() {
             scene.swap(Swap::Link);
         }
         let mut jail = project(scene.project.path());
+        jail.cwd = place.clone();
         if !swapped_before {
             jail.root.as_mut().unwrap().push(Mount::Hide { target: place.clone() });
         }

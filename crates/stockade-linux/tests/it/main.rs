@@ -10,19 +10,15 @@ mod broker_calls;
 mod broker_parity;
 mod broker_races;
 mod cgroup;
-mod copies;
 mod cost;
-mod early;
 mod entered;
-mod foreseen;
 mod handed;
-mod hasten;
 mod jail;
 mod limits;
 mod locks;
 mod locks_only;
+mod made;
 mod memfd;
-mod memory;
 mod probe;
 mod refusal;
 mod roles;
@@ -38,9 +34,4 @@ mod support;
 mod tree;
 mod turns;
 mod unlocked;
-mod whereabouts;
 mod yard;
-
-#[cfg(all(feature = "static", target_env = "musl"))]
-#[global_allocator]
-static MEMORY: stockade_linux::Memory = stockade_linux::Memory::new();

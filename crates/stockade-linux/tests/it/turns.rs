@@ -5,7 +5,7 @@ use std::io;
 use stockade_linux::{Origin, Program, Running, Warmth, Yard, start};
 
 use crate::boxes::closed;
-use crate::early::{LIMITS, children_of};
+use crate::made::{LIMITS, children_of};
 use crate::support::{shell, skip};
 
 /// The shortest that Linux has.

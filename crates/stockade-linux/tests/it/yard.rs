@@ -7,14 +7,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stockade_linux::{
-    CgroupLimits, Controller, Ended, Expectation, Jail, KeeperLost, Mechanism, Mount, Network,
-    Origin, Program, Ready, Spec, Status, Step, Warmth, Yard,
+    CgroupLimits, Ended, Jail, KeeperLost, Mechanism, Mount, Origin, Program, Ready, Spec, Status,
+    Step, Warmth, Yard,
 };
 
 use crate::boxes::{closed, project};
-use crate::early::children_of;
+use crate::made::children_of;
 use crate::roles::{command, said, say};
-use crate::support::{Mark, bare, finish, shell, skip, text, within};
+use crate::support::{Mark, bare, finish, shell, text, within};
 
 const LIMITS: CgroupLimits =
     CgroupLimits { memory_bytes_max: None, tasks_max: Some(100), cpu_millis_per_second: None };
@@ -55,86 +55,11 @@ fn the_first_box_is_made_then_copied_and_then_one_waits() {
     assert!(within(Duration::from_secs(5), || yard.waiting() == 2));
 }
 
-#[test]
-fn while_a_call_is_under_way_no_other_box_is_made_for_the_one_that_it_used() {
-    let yard = warm(1);
-    let run_one = |ready| run(ready, shell("true"), "/").0.status;
-    assert_eq!(run_one(yard.ready(closed("/bin/sh"), LIMITS).unwrap()), Status::Code(0));
-    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
-    // The thread makes cgroups as well, and another box if one is taken meanwhile.
-    std::thread::sleep(Duration::from_millis(300));
-    let (call, other) = (yard.under_way(), yard.under_way());
-    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
-    assert_eq!((run_one(ready), yard.waiting()), (Status::Code(0), 0));
-    assert!(!within(Duration::from_millis(300), || yard.waiting() > 0));
-    // The end of one is enough: there may always be another.
-    drop(call);
-    assert!(within(Duration::from_secs(5), || yard.waiting() == 1));
-    drop(other);
-}
-
 /// A yard that has a template, and no box that waits.
 fn with_template(jail: impl Fn() -> Jail) -> Yard {
     let yard = warm(0);
     drop(prepared(&yard, jail, Origin::Copied));
     yard
-}
-
-#[test]
-fn a_copy_that_was_anticipated_is_given_and_keeps_all_that_any_other_does() {
-    let yard = with_template(|| closed("/bin/sh"));
-    let seen = yard.ready(closed("/bin/sh"), LIMITS).unwrap().attested().cloned().unwrap();
-    yard.anticipate();
-    assert_eq!(yard.waiting(), 0, "there is no call");
-    let _call = yard.under_way();
-    yard.anticipate();
-    yard.anticipate();
-    assert_eq!(yard.waiting(), 1, "there is one call");
-    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
-    assert_eq!((ready.origin(), yard.waiting()), (Origin::Copied, 0));
-    let attested = ready.attested().unwrap();
-    assert_eq!((&attested.kept, &attested.missing), (&seen.kept, &Vec::new()));
-    // It was made beside the host, and runs wherever the host may.
-    assert_eq!(processors_in(ready), processors());
-}
-
-/// The processors that this process may use.
-fn processors() -> String {
-    allowed(&fs::read_to_string("/proc/self/status").unwrap())
-}
-
-/// Those that a program in a box may use.
-fn processors_in(ready: Ready) -> String {
-    allowed(&run(ready, shell("cat /proc/self/status"), "/").1)
-}
-
-fn allowed(status: &str) -> String {
-    status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap_or("none").to_owned()
-}
-
-/// The template may be moved for another call before it makes the copy that it was told of.
-#[test]
-fn a_copy_uses_all_processors_whoever_moves_the_template() {
-    let output = command("moves-template").output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(said(&told, "processors"), said(&told, "all"));
-}
-
-pub(crate) fn move_template() {
-    let yard = with_template(|| closed("/bin/sh"));
-    let signal = signal_to_template();
-    signal("-STOP");
-    std::thread::scope(|scope| {
-        let copy = scope.spawn(|| processors_in(yard.ready(closed("/bin/sh"), LIMITS).unwrap()));
-        // It has been told of the copy, and is moved for the next before it makes it.
-        std::thread::sleep(Duration::from_millis(200));
-        let _call = yard.under_way();
-        yard.anticipate();
-        signal("-CONT");
-        say("processors", copy.join().unwrap());
-        say("all", processors());
-    });
 }
 
 /// Sends signals to the only template of this process.
@@ -148,7 +73,6 @@ fn signal_to_template() -> impl Fn(&str) {
     move |name| assert!(bare("kill").args([name, template.as_str()]).status().unwrap().success())
 }
 
-/// Who did not make the copy that was ordered would not make another either.
 #[test]
 fn a_template_that_was_stopped_is_waited_for_once() {
     let output = command("stops-template").output().unwrap();
@@ -162,32 +86,10 @@ fn a_template_that_was_stopped_is_waited_for_once() {
 pub(crate) fn stop_template() {
     let yard = with_template(|| closed("/bin/sh"));
     signal_to_template()("-STOP");
-    let _call = yard.under_way();
-    yard.anticipate();
     let begun = Instant::now();
     let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
     say("origin", format!("{:?}", ready.origin()));
     say("seconds", begun.elapsed().as_secs());
-}
-
-#[test]
-fn a_copy_that_was_anticipated_in_vain_is_for_the_next_call_or_nobody() {
-    let yard = with_template(|| closed("/bin/sh"));
-    {
-        let _refused = yard.under_way();
-        yard.anticipate();
-    }
-    let _call = yard.under_way();
-    yard.anticipate();
-    assert_eq!(yard.waiting(), 1);
-    let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
-    assert_eq!((ready.origin(), yard.waiting()), (Origin::Copied, 0));
-    assert_eq!(run(ready, shell("exit 3"), "/").0.status, Status::Code(3));
-    yard.anticipate();
-    // Another description is not that of the copy.
-    let folder = tempfile::tempdir().unwrap();
-    let other = yard.ready(project(folder.path()), LIMITS).unwrap();
-    assert_eq!((other.origin(), yard.waiting()), (Origin::Made, 0));
 }
 
 #[test]
@@ -197,23 +99,6 @@ fn a_cold_yard_makes_every_box() {
         let ready = yard.ready(closed("/bin/sh"), LIMITS).unwrap();
         assert_eq!(ready.origin(), Origin::Made);
         assert_eq!(run(ready, shell("exit 4"), "/").0.status, Status::Code(4));
-    }
-}
-
-#[test]
-fn what_was_expected_with_other_limits_holds_those_that_are_asked_for() {
-    let few = CgroupLimits { tasks_max: Some(4), ..LIMITS };
-    for expected in [few, LIMITS] {
-        let yard = Yard::new(Warmth::Cold);
-        yard.expect(Expectation { limits: expected, network: Network::None });
-        let ready = yard.ready(closed("/bin/sh"), few).unwrap();
-        if ready.cgroup().is_none_or(|cgroup| !cgroup.kept().contains(&Controller::Tasks)) {
-            return skip("no cgroup for tasks");
-        }
-        let line = "for i in 1 2 3 4 5 6 7 8; do sleep 0.2 & done; wait";
-        let (ended, _, said) = run(ready, shell(line), "/");
-        assert_ne!(ended.status, Status::Code(0));
-        assert!(said.contains("fork"), "{said}");
     }
 }
 
@@ -286,7 +171,8 @@ fn a_copy_hides_what_is_in_its_own_proc() {
     let yard = warm(0);
     let (_, out, err) =
         run(prepared(&yard, hiding, Origin::Copied), shell("cat /proc/version"), "/");
-    assert_eq!((out.as_str(), err.as_str()), ("", ""));
+    let denied = "cat: /proc/version: Permission denied\n";
+    assert_eq!((out.as_str(), err.as_str()), ("", denied));
 }
 
 #[test]
@@ -333,6 +219,27 @@ fn another_description_gets_another_box() {
     drop(prepared(&yard, || project(folder.path()), Origin::Waiting));
     let limits = CgroupLimits { tasks_max: Some(99), ..LIMITS };
     assert_eq!(yard.ready(project(folder.path()), limits).unwrap().origin(), Origin::Made);
+}
+
+/// Four descriptions are kept, so that calls of a few kinds in turn find theirs; a fifth takes the place of
+/// the one that was not used for the longest time.
+#[test]
+fn the_last_few_descriptions_are_kept_and_no_more() {
+    let yard = warm(0);
+    let stamped = |stamp: u8| {
+        let mut jail = closed("/bin/sh");
+        jail.stamp = vec![stamp];
+        jail
+    };
+    for stamp in 0..4 {
+        drop(prepared(&yard, || stamped(stamp), Origin::Copied));
+    }
+    for stamp in [0, 1, 2, 3, 3, 2, 1, 0] {
+        assert_eq!(yard.ready(stamped(stamp), LIMITS).unwrap().origin(), Origin::Copied, "{stamp}");
+    }
+    drop(prepared(&yard, || stamped(4), Origin::Copied));
+    assert_eq!(yard.ready(stamped(0), LIMITS).unwrap().origin(), Origin::Copied);
+    assert_eq!(yard.ready(stamped(3), LIMITS).unwrap().origin(), Origin::Made);
 }
 
 /// A host program that renames another file over a protected one takes the mount away, in the

@@ -114,7 +114,7 @@ impl Installed {
             let name = format!("`stockade run --tier {tier} -- /bin/true`, for {}", self.libc);
             Contestant::new(name, Kind::Ours, target, move || spawn(&argv))
         };
-        [one("process", None), one("jail", Some(Target::Bubblewrap(0.35)))]
+        [one("process", None), one("jail", Some(Target::Bubblewrap(0.95)))]
     }
 
     fn run(&self, tier: &str, project: &Path, journal: &Path) -> Vec<OsString> {

@@ -32,25 +32,17 @@ command could. Below `stockade --version` no command of Stockade can be: that is
 
 Where the time goes, what is not met, and where the floor is:
 
-- *The first call*: what is above the floor is work that the floor does not do. The host opens the project, describes and orders the
-  box, makes cgroups, judges and records the call, and looks again at what is hidden and protected, 1.2 to 1.6 ms; at the same time, on the other processor
-  ([decision 0020](../decisions/0020-beside-the-host.md)), there are the keeper, the namespaces, the root and the locks, as long: 0.2 to spawn
-  the keeper, 0.15 for the namespaces and 0.4 more for that of the network, 0.7 for the root and the locks.
-  Then come 0.2 ms for the look from outside and the hand-over, 0.1 for exec, the program itself, which is most of a bare spawn, and 0.2 to 0.3
-  for its end, the figures and the report.
-- *A copy* is made while its call is judged and described, and still is more than the call without a box (*library, process tier*): four
-  processes that hand over to each other, four namespaces, three mounts, 41 capabilities to give up one by one, Landlock and the filter,
-  0.5 ms until it waits for its program. A box that waits, which is the default, has all of that behind it, and costs less than no box.
-- *Near their targets* are the first call with the host's network, a copy and the hand-over. On which side they are differs with the
-  bare spawn, which took 0.8 to 1.4 ms on this machine from one hour to the next; they changed less than that.
+- *The first call*: what is above the floor is work that the floor does not do. The host opens the project, judges and records the
+  call, searches the project for what is hidden and protected, makes cgroups, spawns the keeper, and looks at the finished box from
+  outside. Nothing is started before the call is allowed ([decision 0026](../decisions/0026-less-machinery.md)).
+- *A copy* takes four processes that hand over to each other, four namespaces, three mounts, 41 capabilities to give up one by one,
+  Landlock and the filter. A box that waits, which is the default, has all of that behind it, and costs less than no box.
 - *Several in flight*: here only work counts, not waiting. The floor itself is at some 4 times bwrap, where the target is, and
   has no cgroup, no pipe, no journal and no look at the box. Without any box the same calls reach 3 to 4 times bwrap.
-- *The command*: the floor as a command is above the target. It starts its keeper before it reads its arguments
-  ([decision 0019](../decisions/0019-hastened-keeper.md)). A virtual machine is asked some 70 times what its processor can do before `main` of
-  a program of glibc, and so it is before that of the program in the box; the command for musl, which is how it is installed, does without
-  ([decision 0021](../decisions/0021-musl.md)), and is linked for one place in memory ([decision 0022](../decisions/0022-fewer-first-steps.md)), with its functions in the order of their
-  use ([decision 0023](../decisions/0023-in-order.md)). It is ahead of bwrap, firejail and `minijail0`, and level with
-  `isolate`, which is for root ([decision 0024](../decisions/0024-meanwhile.md)): up to a hundredth behind in a table, and 3 % ahead in a thousand rounds in turn. As these are run here they have neither Landlock nor a cgroup, and nothing is judged, recorded or looked at.
+- *The command*: the floor as a command is above the target. A virtual machine is asked some 70 times what its processor can do before
+  `main` of a program of glibc; the command for musl, which is how it is installed, does without
+  ([decision 0021](../decisions/0021-musl.md)). As the other tools are run here they have neither Landlock nor a cgroup, and nothing is
+  judged, recorded or looked at.
 - *With all processors busy* a process that is woken waits for the next tick of the scheduler, some 2 ms here, since this
   kernel does not preempt. A box from nothing is handed on some ten times, and what makes it takes short turns for that
   ([decision 0021](../decisions/0021-musl.md)); a box that waits is handed on twice. The bare spawn itself differs by half from one run to the next.

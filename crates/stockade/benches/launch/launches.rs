@@ -34,8 +34,8 @@ pub(crate) fn all(ground: &Ground) -> Launches<'_> {
     together.extend(commands.iter().map(Installed::version));
     missing.extend(unbuilt);
     together.extend([
-        first("very first call, own network namespace", Network::None, 4.0, ground),
-        first("very first call, the host's network", Network::Host, 3.3, ground),
+        first("very first call, own network namespace", Network::None, ground),
+        first("very first call, the host's network", Network::Host, ground),
     ]);
     together.extend(library(ground));
     together.push(spare::handed_over(ground));
@@ -70,20 +70,24 @@ pub(crate) fn library(ground: &Ground) -> Vec<Contestant<'_>> {
         ours("library, every box made from nothing", None, Box::new(move || call(&cold))),
         ours(
             "library, later call: a copy of the template",
-            Some(Target::Bare(2.0)),
+            Some(Target::Bare(2.4)),
             Box::new(move || call(&copied)),
         ),
-        ours("library, later call: a box that waits", None, Box::new(move || call(&waiting))),
+        ours(
+            "library, later call: a box that waits",
+            Some(Target::Bare(2.0)),
+            Box::new(move || call(&waiting)),
+        ),
     ]
 }
 
 /// The first call of a process, with and without the opening.
-fn first<'a>(name: &str, network: Network, most: f64, ground: &Ground) -> Contestant<'a> {
+fn first<'a>(name: &str, network: Network, ground: &Ground) -> Contestant<'a> {
     let project = ground.project();
     let row = |name: String, kind, target| Row { name, kind, target };
     Contestant {
         rows: vec![
-            row(format!("library, {name}"), Kind::Ours, Some(Target::Bare(most))),
+            row(format!("library, {name}"), Kind::Ours, None),
             row(format!("— of that, `Stockade::run` ({name})"), Kind::Part, None),
         ],
         once: Box::new(move || first_call(network, &project)),

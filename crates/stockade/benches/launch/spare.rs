@@ -14,7 +14,7 @@ use stockade_linux::{
 };
 
 use crate::ground::{Ground, PROGRAM};
-use crate::stats::{Contestant, Kind, Row, Target};
+use crate::stats::{Contestant, Kind, Row};
 
 /// As many as the library is told to keep in this benchmark.
 const SPARES: usize = 2;
@@ -33,11 +33,7 @@ pub(crate) fn handed_over(ground: &Ground) -> Contestant<'_> {
     Contestant {
         rows: vec![
             row("— a box that waits: found and looked at", Kind::Part, None),
-            row(
-                "a box that waits: hand-over to exit of the program",
-                Kind::Ours,
-                Some(Target::Bare(1.2)),
-            ),
+            row("a box that waits: hand-over to exit of the program", Kind::Ours, None),
             row("— its end, as far as the caller waits", Kind::Part, None),
             row("— in the background: removal, and until the next one waits", Kind::Part, None),
         ],

@@ -40,11 +40,6 @@ pub(crate) fn at_most(value: f64, most: f64) -> String {
     if value <= most { "met" } else { "**not met**" }.to_owned()
 }
 
-/// How something that must be at least so much came out.
-pub(crate) fn at_least(value: f64, least: f64) -> String {
-    at_most(-value, -least)
-}
-
 /// What a row is measured against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measures {

@@ -221,6 +221,14 @@ impl FileCall {
 
     /// The call of the file tool with this name or alias, if it is one.
     pub fn parse(tool: &str, input: &Map<String, Value>) -> Option<Result<Self, BadInput>> {
+        Self::take(tool, input.clone()).ok()
+    }
+
+    /// The same from an input that is moved into the call; it comes back if this is no file tool.
+    pub(super) fn take(
+        tool: &str,
+        input: Map<String, Value>,
+    ) -> Result<Result<Self, BadInput>, Map<String, Value>> {
         wire::parse(tool, input)
     }
 

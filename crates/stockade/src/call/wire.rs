@@ -10,6 +10,11 @@ use serde_json::{Map, Value};
 
 use super::{BadSessionName, Code, Exec, FileCall, Foreign, Line, Tool, UnknownLanguage};
 
+/// The most bytes of a tool's name. Names are compared, quoted and recorded.
+const NAME_BYTES_MAX: usize = 256;
+/// The most characters of a reason.
+const REASON_CHARS_MAX: usize = 400;
+
 /// Why an input is none of its tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -52,19 +57,25 @@ impl Tool {
         name: &str,
         input: Map<String, Value>,
     ) -> Result<(Self, Option<Duration>), BadInput> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(BadInput(format!(
+                "the tool's name has {} bytes; at most {NAME_BYTES_MAX} are accepted",
+                name.len()
+            )));
+        }
         let (tool, timeout) = match name {
             "Exec" | "exec" | "run" => {
-                let wire: WireExec = fit(&input)?;
-                let argv = wire.argv.iter().map(Into::into).collect();
+                let mut wire: WireExec = fit(input)?;
+                let argv = std::mem::take(&mut wire.argv).into_iter().map(Into::into).collect();
                 let timeout = wire.timeout;
                 (Self::Exec(Exec { argv, stdin: wire.stdin()? }), timeout)
             }
             "Bash" | "bash" | "shell" => {
-                let wire: WireLine = fit(&input)?;
+                let wire: WireLine = fit(input)?;
                 (Self::Line(Line { text: wire.command.into() }), wire.timeout)
             }
             "Code" | "code" | "run_code" => {
-                let wire: WireCode = fit(&input)?;
+                let wire: WireCode = fit(input)?;
                 let language =
                     wire.language.parse().map_err(|error: UnknownLanguage| BadInput::of(&error))?;
                 let session = wire
@@ -73,9 +84,9 @@ impl Tool {
                 let (source, session) = (wire.source.into_bytes(), session.transpose()?);
                 (Self::Code(Code { language, source, session }), wire.timeout)
             }
-            _ => match FileCall::parse(name, &input).transpose()? {
-                Some(file) => (Self::File(file), None),
-                None => (Self::Unknown(Foreign { name: name.to_owned(), input }), None),
+            _ => match FileCall::take(name, input) {
+                Ok(file) => (Self::File(file?), None),
+                Err(input) => (Self::Unknown(Foreign { name: name.to_owned(), input }), None),
             },
         };
         Ok((tool, timeout.map(Duration::from_millis)))
@@ -96,15 +107,17 @@ impl WireExec {
 }
 
 impl BadInput {
-    /// For a reason.
+    /// For a reason. A long one is cut: it may quote all of the input.
     pub(super) fn of(why: &impl ToString) -> Self {
-        Self(why.to_string())
+        let why = why.to_string();
+        let cut = why.char_indices().nth(REASON_CHARS_MAX).and_then(|(end, _)| why.get(..end));
+        Self(cut.map_or_else(|| why.clone(), |cut| format!("{cut}…")))
     }
 }
 
-/// An input in the form of its tool.
-pub(super) fn fit<T: DeserializeOwned>(input: &Map<String, Value>) -> Result<T, BadInput> {
-    serde_json::from_value(Value::Object(input.clone())).map_err(|error| BadInput::of(&error))
+/// An input in the form of its tool. Texts are moved and not copied: they may be long.
+pub(super) fn fit<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, BadInput> {
+    serde_json::from_value(Value::Object(input)).map_err(|error| BadInput::of(&error))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! One segment of a path in gitignore's form: `*`, `?`, `[…]`, and `\` before what is meant as it is.
+//! `!(a|b)`, as in bash, means any text but these.
 
 use crate::knowledge::wild;
 
@@ -6,6 +7,8 @@ use crate::knowledge::wild;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     items: Vec<Item>,
+    /// What is not meant although the items take it.
+    except: Vec<Parsed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +42,15 @@ impl Segment {
     /// Reads one segment. A class without an end is plain text, as in gitignore's matcher nothing
     /// else could be meant.
     pub(crate) fn parse(text: &str) -> Parsed {
+        if let Some((before, others, behind)) = negation(text) {
+            let except =
+                others.split('|').map(|one| Self::parse(&format!("{before}{one}{behind}")));
+            let except = except.collect();
+            return match Self::parse(&format!("{before}*{behind}")) {
+                Parsed::Wild(Self { items, .. }) => Parsed::Wild(Self { items, except }),
+                Parsed::Plain(text) => Parsed::Plain(text),
+            };
+        }
         let mut items = Vec::new();
         let mut letters = text.chars();
         while let Some(letter) = letters.next() {
@@ -58,7 +70,7 @@ impl Segment {
             });
         }
         let plain: Option<String> = items.iter().map(Item::letter).collect();
-        plain.map_or(Parsed::Wild(Self { items }), Parsed::Plain)
+        plain.map_or(Parsed::Wild(Self { items, except: Vec::new() }), Parsed::Plain)
     }
 
     /// The text that every match begins with.
@@ -76,6 +88,7 @@ impl Segment {
         let letters: Vec<char> = name.chars().collect();
         let takes = |item: &Item, letter: &char| item.takes(*letter);
         wild::fits(&self.items, &letters, |item| *item == Item::Any, takes)
+            && !self.except.iter().any(|other| other.fits(name))
     }
 }
 
@@ -97,6 +110,13 @@ impl Item {
             }
         }
     }
+}
+
+/// The parts of a segment with `!(a|b)` in it: what stands before it, in it and behind it.
+fn negation(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("!(")?;
+    let (others, behind) = rest.split_once(')')?;
+    Some((before, others, behind))
 }
 
 /// Reads a class behind its `[`, and says what is left behind its `]`.
@@ -148,6 +168,12 @@ mod tests {
             ("a**b", "axxb", true),
             ("{a,b}", "a", false),
             ("[a-]", "-", true),
+            (".env.!(example|*.dist)", ".env.local", true),
+            (".env.!(example|*.dist)", ".env.example", false),
+            (".env.!(example|*.dist)", ".env.x.dist", false),
+            (".env.!(example|*.dist)", ".env.example2", true),
+            (".env.!(example|*.dist)", ".env", false),
+            ("a!(b", "a!(b", true),
         ] {
             let found = match Segment::parse(pattern) {
                 Parsed::Plain(text) => text == name,

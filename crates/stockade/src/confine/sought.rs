@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::Origin;
 use super::segment::Parsed;
 
 /// One part of a pattern.
@@ -16,7 +17,7 @@ pub(crate) enum Part {
 /// What a box makes of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
-    /// It looks empty.
+    /// It cannot be opened.
     Hidden,
     /// It cannot be written, renamed or removed.
     Protected,
@@ -30,6 +31,7 @@ pub struct Sought {
     folder: PathBuf,
     parts: Vec<Part>,
     rule: String,
+    origin: Origin,
 }
 
 /// How much of a pattern the way to a folder has met: one bit for each part that may come next.
@@ -53,7 +55,35 @@ impl Sought {
 
     /// A pattern below a folder; none if it has more parts than any path is likely to.
     pub(crate) fn new(keep: Keep, folder: PathBuf, parts: Vec<Part>, rule: String) -> Option<Self> {
-        (parts.len() <= Self::PARTS_MAX).then_some(Self { keep, folder, parts, rule })
+        let origin = Origin::Trusted;
+        (parts.len() <= Self::PARTS_MAX).then_some(Self { keep, folder, parts, rule, origin })
+    }
+
+    /// The same pattern, of a rule with this origin.
+    #[must_use]
+    pub(crate) fn with_origin(self, origin: Origin) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Who wrote the rule.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The same pattern for what is in this folder and nowhere else: one for each way in which the
+    /// names above the folder can be met. The pattern begins in `folder`, which is its own by another
+    /// name or the same.
+    pub(crate) fn beneath(self, folder: &Path, root: &Path) -> Vec<Self> {
+        if folder.starts_with(root) {
+            return vec![self];
+        }
+        let Met::Within(Stand(stand)) = self.at(folder, root) else { return Vec::new() };
+        let is_next = |at: &usize| stand >> at & 1 == 1;
+        let rest = |at: usize| {
+            let parts = self.parts.get(at..).unwrap_or_default().to_vec();
+            Self { folder: root.to_owned(), parts, ..self.clone() }
+        };
+        (0..self.parts.len()).filter(is_next).map(rest).collect()
     }
 
     /// What is to be made of what it means.
@@ -109,6 +139,21 @@ impl Sought {
         self.closed(next)
     }
 
+    /// One name further down, for a name that fits none of the parts that could come next.
+    pub(crate) fn pass(&self, Stand(stand): Stand) -> Stand {
+        let deep = self.parts.iter().enumerate().filter(|(_, part)| **part == Part::Deep);
+        self.closed(deep.fold(0, |next, (at, _)| next | (stand & 1 << at)))
+    }
+
+    /// The names that could come next.
+    pub(crate) fn awaited(&self, Stand(stand): Stand) -> impl Iterator<Item = &Parsed> {
+        let parts = self.parts.iter().enumerate().filter(move |(at, _)| stand >> at & 1 == 1);
+        parts.filter_map(|(_, part)| match part {
+            Part::Deep => None,
+            Part::Name(name) => Some(name),
+        })
+    }
+
     /// Whether all of it was met.
     pub(crate) fn is_met(&self, Stand(stand): Stand) -> bool {
         stand >> self.parts.len() & 1 == 1
@@ -131,6 +176,16 @@ impl Sought {
 }
 
 impl Stand {
+    /// As a number, to be written down.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// One that was written down.
+    pub(crate) fn of_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     /// Whether nothing further down can be meant.
     pub(crate) fn is_dead(self) -> bool {
         self.0 == 0

@@ -1,5 +1,6 @@
 //! `Edit`: one text in a file replaced by another.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use memchr::memmem::Finder;
@@ -77,17 +78,17 @@ fn several(path: &Path, bytes: &[u8], places: &[usize], count: usize) -> FileErr
 }
 
 /// The two texts with the line ends that the file has where the old one is to be found.
-fn fitting(bytes: &[u8], edit: &Edit) -> (Vec<u8>, Vec<u8>) {
+fn fitting<'e>(bytes: &[u8], edit: &'e Edit) -> (Cow<'e, [u8]>, Cow<'e, [u8]>) {
     let (old, new) = (edit.old.as_bytes(), edit.new.as_bytes());
-    let with_ends = || (lines::to_windows(old), lines::to_windows(new));
+    let with_ends = || (lines::to_windows(old).into(), lines::to_windows(new).into());
     if lines::are_windows(bytes) {
         return with_ends();
     }
     let is_there = |text: &[u8]| Finder::new(text).find(bytes).is_some();
-    if !is_there(old) && is_there(&with_ends().0) {
+    if !is_there(old) && is_there(&lines::to_windows(old)) {
         with_ends()
     } else {
-        (old.to_vec(), new.to_vec())
+        (old.into(), new.into())
     }
 }
 

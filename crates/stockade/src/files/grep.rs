@@ -3,28 +3,36 @@
 
 mod answer;
 mod bounded;
+mod crew;
 mod engine;
+mod record;
 mod sink;
 
 use std::fs::File;
+use std::io::Seek as _;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::thread;
 
 use globset::GlobSet;
 use ignore::types::{Types, TypesBuilder};
 use rustix::fs::FileType;
 
 use self::answer::Answer;
+use self::crew::{Crew, Searched, search};
 use self::engine::{Engine, HEAP_BYTES_MAX};
 use self::sink::End;
 use super::error::FileError;
 use super::glob::either_pattern;
-use super::open::{entry, judged, regular};
+use super::open::{entry, judged};
 use super::tree::{Met, Next, Walked, walk};
 use super::{Job, Told};
 use crate::call::file::Grep;
 use crate::inspect::stat_of;
 use crate::limits::LimitHit;
+
+/// So many files are searched without threads, which take a moment to start.
+const ALONE_MAX: usize = 32;
 
 /// Looks for the pattern in a file, or in all files of a folder.
 pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<Told, FileError> {
@@ -34,7 +42,7 @@ pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<Told, FileError> {
     let mode =
         stat_of(handle.as_fd()).map_err(FileError::system("look at", &job.place.real))?.st_mode;
     let walked = if FileType::from_raw_mode(mode) == FileType::Directory {
-        walk(job, |met| search.meet(met))?
+        search.folder()?
     } else {
         search.named()?;
         Walked::default()
@@ -126,26 +134,85 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn meet(&mut self, met: &Met<'_>) -> Next {
-        if !self.is_meant(met) {
-            return Next::Go;
-        }
-        let opened = entry(met.folder, met.name)
-            .map_err(FileError::system("open", met.path))
-            .and_then(|handle| regular(handle.as_fd(), met.path));
+    /// Searches all files of the folder that the call names.
+    fn folder(&mut self) -> Result<Walked, FileError> {
+        let (job, engine) = (self.job, self.engine.clone());
+        thread::scope(|scope| {
+            let (mut crew, mut files) = (None, 0_usize);
+            let walked = walk(job, |met| {
+                if !self.is_meant(met) {
+                    return Next::Go;
+                }
+                files = files.saturating_add(1);
+                if files > ALONE_MAX && crew.is_none() {
+                    // Without threads it takes longer.
+                    crew = Crew::start(scope, &engine, job.until).ok();
+                }
+                self.meet(met, crew.as_mut())
+            })?;
+            self.settle_all(crew.as_mut().map(Crew::finish).unwrap_or_default());
+            Ok(walked)
+        })
+    }
+
+    fn meet(&mut self, met: &Met<'_>, crew: Option<&mut Crew>) -> Next {
+        let opened =
+            entry(met.folder, met.name).and_then(|handle| Ok((stat_of(handle.as_fd())?, handle)));
         match opened {
-            Ok((_, stat)) if self.job.sight.hides_twin(&stat) => {
+            Ok((stat, _)) if self.job.sight.hides_twin(&stat) => {
                 self.passed.unseen = self.passed.unseen.saturating_add(1);
             }
-            Ok((file, _)) => {
-                let end = self.file(met.path, &file);
+            Ok((_, handle)) => {
+                let path = met.path.to_owned();
+                match crew {
+                    Some(crew) => self.settle_all(crew.search(path, handle)),
+                    None => {
+                        let searched = search(&mut self.engine, path, &handle, self.job.until);
+                        self.settle(searched);
+                    }
+                }
+            }
+            Err(_) => self.passed.unread = self.passed.unread.saturating_add(1),
+        }
+        if self.is_over() { Next::Stop } else { Next::Go }
+    }
+
+    fn settle_all(&mut self, all: Vec<Searched>) {
+        for searched in all {
+            if self.is_over() {
+                return;
+            }
+            self.settle(searched);
+        }
+    }
+
+    /// Whether nothing more would be told.
+    fn is_over(&self) -> bool {
+        self.answer.is_full() || self.passed.late
+    }
+
+    /// Tells what was found in a file.
+    fn settle(&mut self, Searched { path, result }: Searched) {
+        match result {
+            Ok((file, record)) => {
+                let end = match record.tell(self.answer.about(&path)) {
+                    Some(end) => end,
+                    None => self.again(&path, file),
+                };
                 self.passed.add(&end);
             }
             // It was replaced by something else since the folder was read.
             Err(FileError::NoFile { .. }) => {}
             Err(_) => self.passed.unread = self.passed.unread.saturating_add(1),
         }
-        if self.answer.is_full() || self.passed.late { Next::Stop } else { Next::Go }
+    }
+
+    /// Searches a file from its beginning.
+    fn again(&mut self, path: &Path, mut file: File) -> End {
+        match file.rewind() {
+            Ok(()) => self.file(path, &file),
+            Err(error) => End::Unread(error),
+        }
     }
 
     fn is_meant(&self, met: &Met<'_>) -> bool {

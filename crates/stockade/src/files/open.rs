@@ -2,14 +2,15 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::error::{FileError, what};
+use crate::bounded;
 use crate::inspect::{Placed, stat_of};
 
 /// How much of a file tells whether it is text.
@@ -29,14 +30,11 @@ pub(super) fn regular(handle: BorrowedFd<'_>, path: &Path) -> Result<(File, Stat
     if kind != FileType::RegularFile {
         return Err(FileError::NoFile { path: path.to_owned(), what: what(kind) });
     }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = again(handle, flags).map_err(FileError::system("open", path))?;
-    Ok((File::from(opened), stat))
-}
-
-/// Opens a handle once more, the same file with other rights.
-pub(super) fn again(handle: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(CWD, proc_link(handle), flags, Mode::empty())
+    bounded::open_again(handle).map_err(|source| FileError::System {
+        doing: "open",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The name by which the kernel finds a handle.
@@ -94,12 +92,13 @@ pub(super) fn whole(
     if size > most {
         return Err(too_large(size));
     }
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|source| FileError::System { doing: "read", path: path.to_owned(), source })?;
-    let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if read > most { Err(too_large(read)) } else { Ok(bytes) }
+    bounded::read_open(file, most).map_err(|source| {
+        if source.kind() == ErrorKind::FileTooLarge {
+            too_large(most.saturating_add(1))
+        } else {
+            FileError::System { doing: "read", path: path.to_owned(), source }
+        }
+    })
 }
 
 /// Whether this is the beginning of something that is no text.

@@ -7,6 +7,7 @@ mod kept;
 mod made;
 mod temporary;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 
@@ -34,7 +35,8 @@ pub(super) fn write(job: &Job<'_>, write: &Write) -> Result<Told, FileError> {
     };
     let content = write.content.as_bytes();
     let keeps_ends = was.as_deref().is_some_and(lines::are_windows);
-    let content = if keeps_ends { lines::to_windows(content) } else { content.to_vec() };
+    let content: Cow<'_, [u8]> =
+        if keeps_ends { lines::to_windows(content).into() } else { content.into() };
     put(job, old.as_ref(), was.as_deref(), &content)
 }
 

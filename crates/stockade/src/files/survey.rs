@@ -20,6 +20,7 @@ mod unseen;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -50,9 +51,16 @@ pub struct Before {
 }
 
 impl Before {
-    /// Looks at what has to be known before; none if nothing is to be told.
-    pub fn look(root: &Path, write: &[PathBuf], watched: Watched) -> Option<Self> {
-        (watched != Watched::Nothing).then(|| Self::within(root, write, Bounds::of(watched)))
+    /// Looks at what has to be known before, in this time at most; none if nothing is to be told.
+    pub fn look(
+        root: &Path,
+        write: &[PathBuf],
+        watched: Watched,
+        time_max: Duration,
+    ) -> Option<Self> {
+        let bounds = Bounds::of(watched);
+        let bounds = bounds.map(|it| Bounds { time: it.time.min(time_max), ..it });
+        (watched != Watched::Nothing).then(|| Self::within(root, write, bounds))
     }
 
     /// Without bounds there is no walk, and only the places are looked at from which code runs.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::confine::Files;
-use crate::inspect::{Axis, Finding, Found, View, repository};
+use crate::inspect::{Axis, Finding, Found, View, Weight, repository};
 use crate::knowledge::{EffectKind, Nature};
 use crate::policy::Act;
 use crate::policy::rule::{Facts, PathFacts, Reach};
@@ -34,7 +34,7 @@ pub(super) fn act(
     let is_ours = |path: &PathFacts| lands_in(path, &files.write);
     let kind = if commands.is_empty() {
         Kind::Runs
-    } else if commands.iter().all(reads) {
+    } else if commands.iter().all(reads) && !findings.iter().any(Finding::is_dynamic) {
         Kind::Reads
     } else if commands.iter().all(edits)
         && findings.iter().all(is_about_edits)
@@ -66,7 +66,7 @@ pub(super) fn writes(commands: &[Found]) -> bool {
 
 /// Whether a finding says no more than that a known program removes files.
 fn is_about_edits(finding: &Finding) -> bool {
-    finding.axis == Axis::Name || finding.rule == "critical-delete"
+    finding.axis == Axis::Name || finding.weight == Weight::Ruled
 }
 
 fn is_editor(found: &Found) -> bool {

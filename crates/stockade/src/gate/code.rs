@@ -15,7 +15,7 @@ use crate::call::{Argv, Code, ToolCall};
 use crate::confine::Confinement;
 use crate::inspect::{LineInspection, View};
 use crate::outcome::Failure;
-use crate::policy::{Act, Decision, Judgement, Ruling};
+use crate::policy::{Act, Decision, Judgement};
 
 impl Examiner {
     /// Looks at source, and clears the interpreter that would run it.
@@ -32,15 +32,16 @@ impl Examiner {
         let confinement = self.confinement_of_code(call);
         let profile = policy.shell_profile;
         let found = policy.found(&findings, profile);
-        let mut shown = Shown::new(call.tool.name(), &commands, &view, self.home());
+        let shown = Shown::new(call.tool.name(), &commands, &view, self.home());
+        let mut shown = shown.with_findings(&findings);
         let language = code.language.name().to_owned();
         shown.facts.parameters.insert("language".to_owned(), language.clone());
         let rule = policy.rules.decide(&shown.facts);
-        let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
+        let rule = rule.map(|found| (found.clone(), shown.ruling(found, &findings)));
         let hold = |reaches_out| policy.hold(profile, reaches_out);
         let act: Act =
             act(&commands, &findings, (Some(&shown.facts), &view), &confinement.files, hold);
-        let Judgement { ruling, ground, spared } = policy.judge(found, rule, &act, profile);
+        let Judgement { ruling, ground, spared, .. } = policy.judge(found, rule, &act, profile);
         let question = (ruling.decision == Decision::Ask)
             .then(|| Doubt { ground, facts: shown.facts.clone() });
         let cleared = if ruling.decision == Decision::Deny {
@@ -51,8 +52,15 @@ impl Examiner {
         };
         let (program, _) = code.language.interpreter();
         let words = ["Code".into(), language.into(), OsString::from_vec(code.source.clone())];
-        let examination =
-            Examination { ruling, findings, changes_nothing: false, commands, confinement, spared };
+        let examination = Examination {
+            ruling,
+            findings,
+            changes_nothing: false,
+            commands,
+            confinement,
+            spared,
+            exclude: Vec::new(),
+        };
         let shown = vec![vec![program.into()]];
         let program = Some(program.to_owned());
         Examined { examination, cleared, words: words.to_vec(), shown, program, question }

@@ -102,7 +102,7 @@ pub(super) fn unreadable(why: &str) -> Finding {
 pub(super) fn bad_cwd(error: &ViewError) -> Finding {
     let text = match error {
         ViewError::CwdOutside { .. } => error.to_string(),
-        ViewError::OpenRoot { .. } | ViewError::OpenCwd { .. } => {
+        ViewError::OpenRoot { .. } | ViewError::HoldsHome { .. } | ViewError::OpenCwd { .. } => {
             format!("could not {}", chain(error))
         }
     };

@@ -10,7 +10,7 @@ use super::own::OwnFiles;
 use super::ruled::{Doubt, Ruled};
 use super::{Cleared, Folder, Opened, StandardInput, Work, act, complaint, file, toolchain};
 use crate::call::{Argv, Tool, ToolCall};
-use crate::confine::{Confinement, Files, Shown};
+use crate::confine::{Confinement, Files, OwnPath, Shown, own_within};
 use crate::inspect::{
     Command, Finding, Found, Input, Inspection, Inspector, Origin, Program, Programs, Root, View,
     Weight, critical,
@@ -36,6 +36,9 @@ pub struct Examination {
     pub confinement: Confinement,
     /// Whether there would be a question if there were no box.
     pub spared: bool,
+    /// Patterns for files that a search by the agent's `Grep` has to leave out: the call may be made only
+    /// with them in its field `glob`, behind those that it has.
+    pub exclude: Vec<String>,
 }
 
 /// An examination with what the verdict needs besides.
@@ -63,6 +66,8 @@ pub struct Examiner {
     programs: Programs,
     registry: Registry,
     own: OwnFiles,
+    /// Stockade's own places that a sandbox of this project would show.
+    places: Arc<[OwnPath]>,
 }
 
 impl Examiner {
@@ -78,7 +83,9 @@ impl Examiner {
         let of_hooks = policy.hooks.iter().flat_map(|hook| hook.command.files(root.path()));
         of_hooks.for_each(|file| own.add(&file));
         registry.own_files().for_each(|file| own.add(file));
-        Self { root, policy, toolchains, home, programs: Programs::default(), registry, own }
+        let (programs, places) = (Programs::default(), Arc::default());
+        let new = Self { root, policy, toolchains, home, programs, registry, own, places };
+        Self { places: own_within(&new.files()).into(), ..new }
     }
 
     /// The same, with one more file that no call may write.
@@ -155,14 +162,18 @@ impl Examiner {
         let Inspection { mut commands, mut findings } = self.inspect(call, &argv, origin, &view);
         let found = |command: &Command<'_>| Found::of(command, view.cwd_path());
         let listed: Vec<Found> = commands.iter().map(found).collect();
-        for found in &listed {
-            findings.extend(critical::deletes(found, &view, self.home()));
-        }
+        let ground = critical::Ground { view: &view, home: self.home() };
+        findings.extend(listed.iter().flat_map(|found| ground.findings(found)));
+        findings.extend(ground.together(&listed));
+        let mut confinement = self.confinement(call);
+        findings.extend(self.vanishing(&listed, &view, &confinement.files));
         findings.sort_by_key(|finding| finding.axis);
-        let confinement = self.confinement(call);
         let profile = self.policy.profile;
-        let Ruled { mut ruling, spared, question } =
+        let Ruled { mut ruling, spared, looks, question } =
             self.ruled(call, (&listed, &findings), &view, (&confinement.files, profile));
+        if looks {
+            confinement.files.deny_writes();
+        }
         let program = if commands.is_empty() {
             None
         } else {
@@ -191,9 +202,15 @@ impl Examiner {
             }
         };
         let changes_nothing = self.changes_nothing(&listed, &findings, &view);
-        let commands = listed;
-        let examination =
-            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
+        let examination = Examination {
+            ruling,
+            findings,
+            commands: listed,
+            changes_nothing,
+            confinement,
+            spared,
+            exclude: Vec::new(),
+        };
         let shown = vec![words.clone()];
         Examined { examination, cleared, words, shown, program: name, question }
     }
@@ -203,8 +220,15 @@ impl Examiner {
         let ruling = self.policy.found(&findings, self.policy.profile);
         let confinement = self.confinement(call);
         let (commands, changes_nothing, spared) = (Vec::new(), false, false);
-        let examination =
-            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
+        let examination = Examination {
+            ruling,
+            findings,
+            commands,
+            changes_nothing,
+            confinement,
+            spared,
+            exclude: Vec::new(),
+        };
         let words = raw_words(&call.tool);
         let shown = vec![words.clone()];
         Examined { examination, cleared: Err(None), words, shown, program: None, question: None }
@@ -265,7 +289,10 @@ impl Examiner {
         findings: &[Finding],
         view: &View<'_>,
     ) -> bool {
-        let stops = |finding: &Finding| matches!(finding.weight, Weight::Always | Weight::Ask);
+        let stops = |finding: &Finding| {
+            let weighs = matches!(finding.weight, Weight::Always | Weight::Ask | Weight::Ruled);
+            weighs || finding.is_dynamic()
+        };
         let is_boxed = self.policy.hold(Profile::Contained, false) == Hold::Box;
         let reads = |found: &Found| act::reads(found, view, is_boxed);
         !commands.is_empty() && !findings.iter().any(stops) && commands.iter().all(reads)
@@ -291,6 +318,7 @@ impl Examiner {
             files: self.files(),
             network: self.policy.network,
             oci: self.policy.oci.clone(),
+            hints: Vec::new(),
         }
     }
 
@@ -311,10 +339,13 @@ impl Examiner {
             toolchains: self.toolchains.clone(),
             hide: placed(&policy.hide),
             protect: placed(&policy.protect),
+            untrusted: placed(&policy.untrusted),
             watched: policy.watched,
             sought: Arc::clone(&policy.sought),
             unkept: Arc::clone(&policy.unkept),
+            own: Arc::clone(&self.places),
         };
+        files.cover_own();
         self.own.protect(&mut files);
         files
     }

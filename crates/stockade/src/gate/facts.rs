@@ -2,14 +2,18 @@
 
 mod places;
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use crate::inspect::{Found, View};
+use crate::inspect::{Finding, Found, View, Weight};
 use crate::knowledge::{EffectKind, Nature};
+use crate::policy::Ruling;
 use crate::policy::rule::{
-    AssignmentFacts, CommandFacts, Facts, HostFacts, Part, Place, WordFacts, WrapperFacts,
+    AssignmentFacts, CommandFacts, Facts, HostFacts, Match, Part, PathFacts, Place, Reach,
+    WordFacts, WrapperFacts,
 };
 use crate::shell::tree::Span;
+pub(super) use places::links_of;
 use places::{Places, Reading};
 
 /// The facts of a call, and where each of them stands in its line.
@@ -19,6 +23,7 @@ pub(super) struct Shown {
     reads: Vec<Option<Span>>,
     writes: Vec<Option<Span>>,
     hosts: Vec<Option<Span>>,
+    findings: Vec<Option<Span>>,
 }
 
 impl Shown {
@@ -30,16 +35,14 @@ impl Shown {
         home: Option<&Path>,
     ) -> Self {
         let mut facts = Facts::new(tool, view.cwd_path());
-        facts.home = home.map(|home| Place {
-            named: home.to_owned(),
-            real: view.real(home.as_os_str()).unwrap_or_else(|| home.to_owned()),
-        });
+        facts.home = home_place(view, home);
         let mut shown = Self {
             facts,
             commands: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
             hosts: Vec::new(),
+            findings: Vec::new(),
         };
         let mut places = Places::new(view, commands);
         for (at, found) in commands.iter().enumerate() {
@@ -49,7 +52,40 @@ impl Shown {
         }
         shown.facts.reads.extend(places.behind_links(&shown.facts.reads, &mut shown.reads));
         shown.facts.writes.extend(places.behind_links(&shown.facts.writes, &mut shown.writes));
+        for path in &mut shown.facts.writes {
+            // A command that learns what is in a file reads it, and that is among its reads.
+            path.unread = true;
+        }
         shown
+    }
+
+    /// The same, with the findings about which rules decide.
+    pub(super) fn with_findings(mut self, findings: &[Finding]) -> Self {
+        for finding in findings.iter().filter(|finding| finding.weight == Weight::Ruled) {
+            self.facts.findings.push(finding.rule.to_owned());
+            self.findings.push(finding.span);
+        }
+        self
+    }
+
+    /// The ruling of a rule that met the call: with its place, and for a finding with what was found.
+    pub(super) fn ruling(&self, found: Match, findings: &[Finding]) -> Ruling {
+        let ruled = || findings.iter().filter(|finding| finding.weight == Weight::Ruled);
+        let about = match found.part {
+            Part::Finding(at) => ruled().nth(at).map(|finding| finding.text.clone()),
+            Part::Tool
+            | Part::Parameter(_)
+            | Part::Command(_)
+            | Part::Read(_)
+            | Part::Write(_)
+            | Part::Host(_) => None,
+        };
+        let ruling = Ruling { span: self.span(&found.part), ..Ruling::from(found) };
+        let reason = match (about, ruling.reason) {
+            (Some(about), Some(reason)) => Some(format!("{about}: {reason}")),
+            (_, reason) => reason,
+        };
+        Ruling { reason, ..ruling }
     }
 
     /// Where a part of the call stands in its line.
@@ -60,6 +96,7 @@ impl Shown {
             Part::Read(at) => self.reads.get(*at).copied().flatten(),
             Part::Write(at) => self.writes.get(*at).copied().flatten(),
             Part::Host(at) => self.hosts.get(*at).copied().flatten(),
+            Part::Finding(at) => self.findings.get(*at).copied().flatten(),
         }
     }
 
@@ -95,10 +132,30 @@ impl Shown {
                     }
                 }
                 // The names in a folder are no secret of its files.
-                EffectKind::List | EffectKind::Enter | EffectKind::Pass => {}
+                EffectKind::List
+                | EffectKind::Enter
+                | EffectKind::Pass
+                | EffectKind::ChangeTree
+                | EffectKind::Forget => {}
             }
         }
     }
+}
+
+/// The home folder by its name, and where it really is.
+pub(super) fn home_place(view: &View<'_>, home: Option<&Path>) -> Option<Place> {
+    home.map(|home| Place {
+        named: home.to_owned(),
+        real: view.real(home.as_os_str()).unwrap_or_else(|| home.to_owned()),
+    })
+}
+
+/// Whether nothing is where a path leads.
+pub(super) fn is_absent(path: &PathFacts) -> bool {
+    let is_missing = |real: &PathBuf| {
+        std::fs::symlink_metadata(real).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    path.known && path.reach == Reach::Itself && path.real.as_ref().is_some_and(is_missing)
 }
 
 fn command(found: &Found, all: &[Found]) -> CommandFacts {

@@ -10,7 +10,8 @@ use rustix::fs::FileType;
 
 use super::act::{all_protected, lands_in};
 use super::examine::{Examination, Examined, Examiner};
-use super::foreign::{act, placed, shown};
+use super::foreign::{act, shown};
+use super::path_text::placed;
 use super::ruled::Doubt;
 use super::sight::RuledSight;
 use super::{Work, complaint};
@@ -75,8 +76,15 @@ impl Examiner {
             (ruling.decision == Decision::Ask).then_some(Doubt { ground, facts: shown.facts });
         let (commands, spared) = (Vec::new(), false);
         let changes_nothing = act.kind == Kind::Reads;
-        let examination =
-            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
+        let examination = Examination {
+            ruling,
+            findings,
+            commands,
+            changes_nothing,
+            confinement,
+            spared,
+            exclude: Vec::new(),
+        };
         let program = Some(file.name().to_owned());
         let preview = vec![OsString::from(file.name()), target(file).into()];
         Examined {

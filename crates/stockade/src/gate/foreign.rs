@@ -1,18 +1,28 @@
 //! Tools that are not ours: rules decide about their calls by what the input names, and none is run.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use super::act::{lands_in, protected};
 use super::complaint;
 use super::examine::{Examination, Examiner};
 use super::facts::Shown;
+use super::guarded::finding;
+use super::named_paths::{self, Named, PATHS_MAX, fact, is_patch, too_many};
+use super::path_text::{meanings, placed};
+use super::search::{Searched, is_search};
+use super::server_lines::{self, ServerLine};
+use super::url_host::{UrlHost, addresses, host_of};
 use crate::call::{Foreign, Tool, ToolCall};
 use crate::confine::Files;
-use crate::inspect::{Finding, Found, LineInspection, View};
-use crate::policy::rule::{CommandFacts, Considered, Facts, HostFacts, PathFacts, Touch};
+use crate::inspect::{Axis, Finding, Found, LineInspection, View, Weight};
+use crate::policy::rule::{
+    CommandFacts, Considered, Facts, HostFacts, PathFacts, Reach, Touch, is_reader,
+};
 use crate::policy::weigh::Kind;
-use crate::policy::{Act, Profile, Ruling, own};
+use crate::policy::{Act, Profile};
+use crate::shell::{NoShellInput, ShellInput};
 use crate::tier::Tier;
 
 /// Fields of an input that name a file or a folder.
@@ -25,53 +35,137 @@ impl Examiner {
             Ok(view) => view,
             Err(error) => return self.unprepared(call, complaint::bad_cwd(&error)).examination,
         };
-        let (commands, findings) = self.lines_of(foreign, &view);
-        let shown = shown(call, &commands, &view, self.home());
+        let (commands, mut findings) = self.lines_of(foreign, &view);
         let confinement = self.confinement(call);
+        let named = Named::of(foreign, &view, self.home());
+        findings.extend(self.guarded(&named, &confinement.files));
+        let Searched { findings: of_search, exclude } =
+            self.searched(foreign, (&named, &view), &confinement.files);
+        findings.extend(named.findings.into_iter().chain(of_search).chain(unclear_hosts(foreign)));
         let found = self.policy().found(&findings, Profile::Contained);
+        let shown = shown(call, &commands, &view, self.home()).with_findings(&findings);
         let rule = self.policy().rules.decide(&shown.facts);
-        let rule = rule.map(|found| (found.clone(), Ruling::from(found)));
-        let mut act = act(&foreign.name, &shown, &confinement.files);
-        // Nor do the folders that a box can write bound it.
-        act.protected = act.protected.or_else(|| self.own_met(&shown.facts));
+        let rule = rule.map(|found| (found.clone(), shown.ruling(found, &findings)));
+        let act = act(&foreign.name, &shown, &confinement.files);
         // No box of ours holds it.
         let judged = self.policy().judge_in(Tier::Process, found, rule, &act, Profile::Contained);
         let ruling = judged.ruling;
         let (changes_nothing, spared) = (act.kind == Kind::Reads, false);
-        Examination { ruling, findings, commands, changes_nothing, confinement, spared }
-    }
-
-    /// The file of ours, or the settings, that a call writes wherever they are.
-    fn own_met(&self, facts: &Facts) -> Option<PathBuf> {
-        if facts.writes.is_empty() {
-            return None;
-        }
-        let own: Vec<PathBuf> =
-            self.own_files().all().iter().cloned().chain(own::settings()).collect();
-        facts.writes.iter().find_map(|path| protected(path, &own))
+        Examination { ruling, findings, commands, changes_nothing, confinement, spared, exclude }
     }
 
     /// The rules that are about a call, each with how it stands to what was found in it.
     pub fn consider(&self, call: &ToolCall, examination: &Examination) -> Vec<Considered<'_>> {
         let Ok(view) = View::open(self.root(), call.cwd.as_deref()) else { return Vec::new() };
-        self.policy().rules.consider(&shown(call, &examination.commands, &view, self.home()).facts)
+        let shown = shown(call, &examination.commands, &view, self.home());
+        let shown = shown.with_findings(&examination.findings);
+        self.policy().rules.consider(&shown.facts)
     }
 
     /// The commands of an input that may be a shell line. What is wrong with it is found only where
     /// the tool is known to run such lines.
     fn lines_of(&self, foreign: &Foreign, view: &View<'_>) -> (Vec<Found>, Vec<Finding>) {
         let touch = Touch::of(&foreign.name);
-        match text(foreign, "command") {
-            Some(line) if touch != Touch::OtherLines && !line.contains('\0') => {
-                let inspector = self.inspector();
-                let LineInspection { commands, findings } =
-                    inspector.inspect_line(line, &self.setting(), view);
-                let findings = if touch == Touch::Lines { findings } else { Vec::new() };
-                (commands, findings)
+        let nothing = || (Vec::new(), Vec::new());
+        if is_patch(foreign) {
+            return nothing();
+        }
+        if touch == Touch::Lines && is_of_server(&foreign.name) {
+            return self.lines_of_server(foreign, view);
+        }
+        let shell = match touch {
+            Touch::Lines | Touch::OtherLines => ShellInput::find(&foreign.input),
+            // Other fields of other tools hold anything.
+            Touch::Reads | Touch::Writes | Touch::Hosts | Touch::Unknown => {
+                ShellInput::find_in(&foreign.input, &["command"])
             }
-            Some(_) | None => (Vec::new(), Vec::new()),
+        };
+        let line = match (touch, shell) {
+            (Touch::OtherLines, _) => return (Vec::new(), vec![of_other_shell(foreign)]),
+            (_, Ok(shell)) => shell.line(&foreign.input),
+            (Touch::Lines, Err(error @ (NoShellInput::NotText | NoShellInput::Several))) => {
+                return (Vec::new(), vec![of_no_line(error.to_string())]);
+            }
+            (_, Err(_)) => return nothing(),
+        };
+        if line.contains('\0') {
+            return nothing();
+        }
+        let LineInspection { commands, findings } =
+            self.inspector().inspect_line(&line, &self.setting(), view);
+        (commands, if touch == Touch::Lines { findings } else { Vec::new() })
+    }
+
+    /// The commands of every text that a server's tool may run as a line.
+    fn lines_of_server(&self, foreign: &Foreign, view: &View<'_>) -> (Vec<Found>, Vec<Finding>) {
+        let lines = match server_lines::lines(&foreign.name, &foreign.input) {
+            Ok(lines) => lines,
+            Err(error) => return (Vec::new(), vec![of_no_line(error.text())]),
+        };
+        let (mut commands, mut findings) = (Vec::new(), Vec::new());
+        for ServerLine { text, is_certain } in lines {
+            if text.contains('\0') {
+                findings.push(of_no_line("tool_input has a command with a NUL in it".to_owned()));
+                continue;
+            }
+            let inspected = self.inspector().inspect_line(&text, &self.setting(), view);
+            let counts = |one: &Finding| is_certain || one.axis != Axis::Shell;
+            findings.extend(inspected.findings.into_iter().filter(counts));
+            findings.extend(self.replacing_program(&inspected.commands, view));
+            commands.extend(inspected.commands);
+        }
+        (commands, findings)
+    }
+}
+
+/// Says of a call that its command line cannot be told.
+fn of_no_line(why: String) -> Finding {
+    let unread = finding("line", why, "send one command line as a text", Weight::Always);
+    Finding { axis: Axis::Call, ..unread }
+}
+
+/// Says of a line in a shell that is not read here that no sandbox holds it.
+fn of_other_shell(foreign: &Foreign) -> Finding {
+    let text = format!("Stockade reads no lines of {} and has no sandbox for them", foreign.name);
+    let found = finding("other", text, "use the tool Bash", Weight::Ask);
+    Finding { axis: Axis::Shell, ..found }
+}
+
+/// Addresses of which it is not certain to which host they lead.
+fn unclear_hosts(foreign: &Foreign) -> Option<Finding> {
+    let fetches = Touch::of(&foreign.name) == Touch::Hosts;
+    // The field of another tool may hold words.
+    let is_address = |url: &str| fetches || !addresses(url).is_empty();
+    let is_unclear = |url: &String| host_of(url) == UrlHost::Unclear && is_address(url);
+    let urls = urls(foreign);
+    if urls.len() > PATHS_MAX {
+        return Some(too_many());
+    }
+    let url = urls.into_iter().find(is_unclear)?;
+    let text = format!("Stockade cannot tell to which host {url:?} leads");
+    let found = finding("address", text, "write the host in plain letters and digits", Weight::Ask);
+    Some(Finding { axis: Axis::Call, ..found })
+}
+
+/// The addresses that an input names. A tool that has no field for them takes them from its prompt.
+fn urls(foreign: &Foreign) -> Vec<String> {
+    let is_field =
+        |name: &str| ["url", "urls", "href", "link"].contains(&name.to_lowercase().as_str());
+    let mut all = Vec::new();
+    for (_, value) in foreign.input.iter().filter(|(name, _)| is_field(name)) {
+        match value {
+            Value::String(url) => all.push(url.clone()),
+            Value::Array(urls) => {
+                all.extend(urls.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
     }
+    if all.is_empty() && Touch::of(&foreign.name) == Touch::Hosts {
+        let texts = foreign.input.values().filter_map(Value::as_str);
+        all.extend(texts.flat_map(addresses).map(str::to_owned));
+    }
+    all
 }
 
 /// What a call shows to rules.
@@ -128,6 +222,10 @@ fn add_input(foreign: &Foreign, view: &View<'_>, home: Option<&Path>, shown: &mu
             .commands
             .extend(line.split([';', '|', '&', '\n', '(', ')', '{', '}']).map(other_line));
     }
+    if is_patch(foreign) {
+        facts.writes.extend(Named::of(foreign, view, home).writes);
+        return;
+    }
     let mut paths: Vec<PathBuf> = PATHS
         .iter()
         .filter_map(|field| text(foreign, field))
@@ -138,32 +236,57 @@ fn add_input(foreign: &Foreign, view: &View<'_>, home: Option<&Path>, shown: &mu
     {
         let folder = paths.pop().unwrap_or_else(|| view.cwd_path().to_owned());
         paths.push(placed(literal_beginning(pattern), &folder, home));
-    } else if touch == Touch::Reads && paths.is_empty() {
+    } else if paths.is_empty() && reads_here(foreign) {
         // Without a path the search is in the folder of the session.
         paths.push(view.cwd_path().to_owned());
     }
+    let mut urls = urls(foreign);
+    urls.truncate(PATHS_MAX);
+    let of_urls = urls.iter().filter(|url| url.trim().get(..5).is_some_and(is_file_scheme));
+    let others = named_paths::paths(foreign, view, home).into_iter();
+    for path in others.chain(of_urls.flat_map(|url| meanings(url, view.cwd_path(), home))) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
     for path in paths {
-        let one = || fact(&path, view);
+        let one = || fact(&path, view, &foreign.name);
         if touch != Touch::Writes {
-            facts.reads.push(one());
+            facts.reads.push(searched(one(), &foreign.name));
         }
         if touch != Touch::Reads {
             // A tool that writes needs a rule in a folder of the work, too.
             facts.writes.push(PathFacts { free: false, ..one() });
         }
     }
-    if let Some(url) = text(foreign, "url") {
-        let host = host(url);
-        let known = !host.is_empty();
-        facts.hosts.push(HostFacts { name: host.to_owned(), known, command: None });
+    for url in &urls {
+        let (name, known) = match host_of(url) {
+            UrlHost::Plain(name) => (name, true),
+            UrlHost::None | UrlHost::Unclear => (String::new(), false),
+        };
+        facts.hosts.push(HostFacts { name, known, command: None });
     }
 }
 
-/// A path that an input names.
-fn fact(path: &Path, view: &View<'_>) -> PathFacts {
-    let real = view.real(path.as_os_str());
-    let free = real.as_ref().is_some_and(|real| real.starts_with(view.root().path()));
-    PathFacts { real, free, ..PathFacts::new(path) }
+/// Whether a tool of the agent reads in the folder of the session where it names no other.
+fn reads_here(foreign: &Foreign) -> bool {
+    !is_of_server(&foreign.name) && (is_reader(&foreign.name) || is_search(foreign))
+}
+
+/// Whether a tool is one of a server, which has a folder of its own.
+pub(super) fn is_of_server(tool: &str) -> bool {
+    tool.starts_with("mcp__")
+}
+
+fn is_file_scheme(text: &str) -> bool {
+    text.eq_ignore_ascii_case("file:")
+}
+
+/// A folder outside of the project that is searched, with all that is in it.
+fn searched(fact: PathFacts, tool: &str) -> PathFacts {
+    let is_search = ["grep", "search_file_content", "grep_search", "grep_files"];
+    let is_search = is_search.contains(&tool.to_lowercase().as_str());
+    if is_search && !fact.free { PathFacts { reach: Reach::Tree, ..fact } } else { fact }
 }
 
 /// A command of a shell whose grammar is not known here: rules that refuse see its words, and no
@@ -173,16 +296,8 @@ fn other_line(part: &str) -> CommandFacts {
     CommandFacts { dynamic: true, ..CommandFacts::new(words) }
 }
 
-pub(super) fn placed(text: &str, folder: &Path, home: Option<&Path>) -> PathBuf {
-    match (text.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ if text == "~" => home.map_or_else(|| folder.join(text), Path::to_owned),
-        _ => folder.join(OsStr::new(text)),
-    }
-}
-
 /// The part of a pattern of paths before its first wildcard.
-fn literal_beginning(pattern: &str) -> &str {
+pub(super) fn literal_beginning(pattern: &str) -> &str {
     match pattern.find(['*', '?', '[', '{']) {
         Some(at) => {
             let before = pattern.get(..at).unwrap_or_default();
@@ -192,34 +307,9 @@ fn literal_beginning(pattern: &str) -> &str {
     }
 }
 
-/// The host of an address.
-fn host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    if host.starts_with('[') {
-        return host.find(']').and_then(|end| host.get(..=end)).unwrap_or_default();
-    }
-    host.split(':').next().unwrap_or_default().trim()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{host, literal_beginning};
-
-    #[test]
-    fn the_host_of_an_address_is_found_in_every_spelling() {
-        for (url, expected) in [
-            ("https://a.b/c", "a.b"),
-            ("https://u:p@a.b:80/@x", "a.b"),
-            ("a.b/c", "a.b"),
-            ("http://[::1]:8/x", "[::1]"),
-            ("https://a.b\\@c", "a.b"),
-            ("https:///x", ""),
-        ] {
-            assert_eq!(host(url), expected, "{url}");
-        }
-    }
+    use super::literal_beginning;
 
     #[test]
     fn a_pattern_begins_where_it_can_be_known() {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use super::Gate;
 use super::examine::{Examined, Examiner};
@@ -21,6 +22,8 @@ pub(super) struct Hooked<'c> {
     pub(super) call: Cow<'c, ToolCall>,
     pub(super) examined: Examined,
     pub(super) said: Said,
+    /// How long inspection took, without what hooks took.
+    pub(super) spent: Duration,
 }
 
 /// What hooks say besides their decision, for the report.
@@ -62,15 +65,20 @@ impl Gate {
     ///
     /// A call that is refused already is shown to no hook: nothing that one says could change that.
     pub(super) fn hooked<'c>(&self, call: &'c ToolCall) -> Hooked<'c> {
+        let begun = Instant::now();
         let mut examined = self.examiner.examined(call);
+        let mut spent = begun.elapsed();
         if is_refused(&examined) || !self.hooks.are_there(Event::Pre) {
-            return Hooked { call: Cow::Borrowed(call), examined, said: Said::default() };
+            let (call, said) = (Cow::Borrowed(call), Said::default());
+            return Hooked { call, examined, said, spent };
         }
         let mut said = self.counsel(call, &examined, &BTreeSet::new());
         let Some((new, by)) = rewritten(call, &mut said) else {
-            return self.finished(Cow::Borrowed(call), examined, said, None);
+            return Hooked { spent, ..self.finished(Cow::Borrowed(call), examined, said, None) };
         };
+        let begun = Instant::now();
         let old_words = std::mem::replace(&mut examined, self.examiner.examined(&new)).words;
+        spent = spent.saturating_add(begun.elapsed());
         if !is_refused(&examined) {
             let authors = said.rewrite.iter().flat_map(|(_, voices)| voices).cloned().collect();
             let mut second = self.counsel(&new, &examined, &authors);
@@ -84,7 +92,8 @@ impl Gate {
             said = said.then(second);
         }
         let rewritten = Rewritten { by, words: old_words, call: new.clone() };
-        self.finished(Cow::Owned(new), examined, said, Some(Box::new(rewritten)))
+        let rewritten = Some(Box::new(rewritten));
+        Hooked { spent, ..self.finished(Cow::Owned(new), examined, said, rewritten) }
     }
 
     /// The same for a call that somebody else runs, of which nothing can be rewritten here.
@@ -149,7 +158,8 @@ impl Gate {
             examined.examination.spared &= decision == Decision::Allow;
         }
         let Counsel { context, messages, stop, .. } = counsel;
-        Hooked { call, examined, said: Said { context, messages, stop, rewritten } }
+        let said = Said { context, messages, stop, rewritten };
+        Hooked { call, examined, said, spent: Duration::ZERO }
     }
 
     /// What it means that hooks cannot be shown a call that one of them is for.

@@ -25,13 +25,18 @@ impl Examiner {
             Err(error) => return self.unprepared(call, complaint::bad_cwd(&error)),
         };
         let inspector = self.inspector();
-        let LineInspection { commands, findings } =
+        let LineInspection { commands, mut findings } =
             inspector.inspect_line(text, &self.setting(), &view);
         let policy = self.policy();
-        let confinement = self.confinement(call);
+        let mut confinement = self.confinement(call);
+        findings.extend(self.vanishing(&commands, &view, &confinement.files));
         let profile = policy.shell_profile;
-        let Ruled { ruling, spared, question } =
+        let Ruled { ruling, spared, looks, question } =
             self.ruled(call, (&commands, &findings), &view, (&confinement.files, profile));
+        if looks {
+            confinement.files.deny_writes();
+        }
+        confinement.hints = self.hints(call, &commands, &view, &confinement.files);
         let words = [SHELL, "-c", text].map(OsString::from).to_vec();
         let cleared = if ruling.decision == Decision::Deny {
             Err(None)
@@ -47,8 +52,15 @@ impl Examiner {
         let outer = commands.iter().filter(|found| found.via.is_empty());
         let shown = outer.map(|found| found.words.clone()).collect();
         let changes_nothing = self.changes_nothing(&commands, &findings, &view);
-        let examination =
-            Examination { ruling, findings, commands, changes_nothing, confinement, spared };
+        let examination = Examination {
+            ruling,
+            findings,
+            commands,
+            changes_nothing,
+            confinement,
+            spared,
+            exclude: Vec::new(),
+        };
         let program = Some(SHELL.to_owned());
         Examined { examination, cleared, words, shown, program, question }
     }
@@ -80,11 +92,13 @@ impl Examiner {
         if let Ok(path) = path.join(OsStr::new(":")).into_string() {
             variables.push(("PATH".to_owned(), path));
         }
+        let mut inherited = Vec::new();
         for variable in &self.policy().environment {
-            if let Variable::Set(name, value) = variable {
-                variables.push((name.clone(), value.clone()));
+            match variable {
+                Variable::Set(name, value) => variables.push((name.clone(), value.clone())),
+                Variable::Inherited(name) => inherited.push(name.clone()),
             }
         }
-        Setting { variables, home: self.home().map(Path::to_owned) }
+        Setting { variables, inherited, home: self.home().map(Path::to_owned) }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -88,6 +89,8 @@ pub(crate) struct Prepared<W = Cleared> {
     pub(crate) tier: Tier,
     pub(crate) entry: EntryId,
     pub(crate) ruling: Ruling,
+    /// How much of the call's time inspection has used up.
+    pub(crate) spent: Duration,
 }
 
 /// What is to be done.
@@ -272,12 +275,20 @@ impl Permit {
         entry: EntryId,
         ruling: Ruling,
     ) -> Self {
-        Self { prepared: Prepared { cleared, confinement, tier, entry, ruling }, spared: false }
+        let spent = Duration::ZERO;
+        let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
+        Self { prepared, spared: false }
     }
 
     /// The same permit, for a call that the box spared a question.
     pub(super) fn with_spared(mut self, spared: bool) -> Self {
         self.spared = spared;
+        self
+    }
+
+    /// The same permit, for a call whose inspection took so long.
+    pub(super) fn with_spent(mut self, spent: Duration) -> Self {
+        self.prepared.spent = spent;
         self
     }
 
@@ -314,7 +325,8 @@ impl Permit {
         let cleared = Work::Program(Box::new(cleared.try_clone()?));
         let Prepared { confinement, tier, entry, ruling, .. } = &self.prepared;
         let (confinement, ruling) = (confinement.clone(), ruling.clone());
-        let prepared = Prepared { cleared, confinement, tier: *tier, entry: *entry, ruling };
+        let (tier, entry, spent) = (*tier, *entry, Duration::ZERO);
+        let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
         Ok(Some(Self { prepared, spared: self.spared }))
     }
 

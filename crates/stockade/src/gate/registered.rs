@@ -54,7 +54,7 @@ impl Examiner {
         let profile = Profile::Strict;
         let found = policy.found(&[], profile);
         let judged = policy.judge_in(declaration.tier, found, rule, &act(declaration), profile);
-        let Judgement { ruling, ground, spared } = judged;
+        let Judgement { ruling, ground, spared, .. } = judged;
         let question =
             (ruling.decision == Decision::Ask).then_some(Doubt { ground, facts: shown.facts });
         let cleared = if ruling.decision == Decision::Deny {
@@ -69,9 +69,10 @@ impl Examiner {
             changes_nothing: false,
             confinement: self.confinement_of_tool(call, tool),
             spared,
+            exclude: Vec::new(),
         };
         let name = OsString::from(declaration.name.as_str());
-        let input = OsString::from(Value::Object(foreign.input.clone()).to_string());
+        let input = OsString::from(foreign.input_text());
         let shown = vec![vec![name.clone()]];
         let program = Some(declaration.name.to_string());
         Examined { examination, cleared, words: vec![name, input], shown, program, question }
@@ -136,7 +137,7 @@ impl Examiner {
             .cwd()
             .try_clone_to_owned()
             .map_err(|error| Failure::new("open the working folder", error.to_string()))?;
-        let mut input = Value::Object(foreign.input.clone()).to_string().into_bytes();
+        let mut input = foreign.input_text().into_bytes();
         input.push(b'\n');
         let path: PathBuf = view.cwd_path().to_owned();
         Ok(Work::Program(Box::new(Cleared {

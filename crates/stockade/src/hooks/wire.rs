@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::reply::{Replacement, Reply, capped};
 use super::{Ended, Fault, Ran};
+use crate::json;
 use crate::policy::Decision;
 use crate::policy::hook::Event;
 
@@ -56,8 +57,7 @@ fn parse(event: Event, stdout: &[u8]) -> Result<Reply, Fault> {
     if text.first() != Some(&b'{') {
         return Ok(Reply::silent());
     }
-    let wire: Wire =
-        serde_json::from_slice(text).map_err(|error| Fault::NotAReply(error.to_string()))?;
+    let wire: Wire = json::from_slice(text).map_err(|error| Fault::NotAReply(error.to_string()))?;
     let reply = match event {
         Event::Pre => pre(wire),
         Event::Post => post(wire),

@@ -30,7 +30,23 @@ impl Finding {
     pub fn rule_id(&self) -> String {
         format!("{}/{}", self.axis, self.rule)
     }
+
+    /// Whether it says that other commands may run than those that were found.
+    pub fn is_dynamic(&self) -> bool {
+        (self.axis, self.rule) == (Axis::Shell, "dynamic")
+    }
 }
+
+/// The findings about which rules decide, by name.
+pub const RULED: [&str; 7] = [
+    "change-root",
+    "delete-root",
+    "delete-wide",
+    "destroy-history",
+    "destroy-project",
+    "download-into-shell",
+    "vanish",
+];
 
 /// Which profile of built-in refusals a finding matters to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +59,8 @@ pub enum Weight {
     Strict,
     /// In every profile a person has to say.
     Ask,
+    /// A rule decides: `Finding(name)`. Without one it refuses nothing.
+    Ruled,
     /// Refuses nothing: it says what was not looked at.
     Note,
 }

@@ -131,7 +131,11 @@ pub(super) fn nature(command: &Command<'_>, targets: &[Target]) -> Nature {
     let is_harmless = |target: &Target| match target.kind {
         EffectKind::Read | EffectKind::List | EffectKind::Enter | EffectKind::Pass => true,
         EffectKind::Write => target.known && target.text == "/dev/null",
-        EffectKind::Delete | EffectKind::Execute | EffectKind::Host => false,
+        EffectKind::Delete
+        | EffectKind::ChangeTree
+        | EffectKind::Forget
+        | EffectKind::Execute
+        | EffectKind::Host => false,
     };
     let is_hazard = |kind: HazardKind| kind != HazardKind::FindAction;
     let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);

@@ -19,6 +19,8 @@ const ASKED_ONE_BY_ONE_MAX: usize = 128;
 const SMALL_BYTES_MAX: i64 = 4096;
 /// How much of a folder's list is read at once.
 const LISTED_AT_ONCE_BYTES: usize = 16 << 10;
+/// A folder with more names than these is asked for each name instead.
+const LISTED_MAX: usize = 100_000;
 /// Links from one name to the next that are followed for their names.
 const HOPS_MAX: usize = 40;
 
@@ -118,6 +120,9 @@ fn present_in<'n>(folder: &OwnedFd, names: &[&'n str]) -> Option<Vec<&'n str>> {
     let mut entries = RawDir::new(listed, room.spare_capacity_mut());
     let mut present = HashSet::new();
     while let Some(Ok(entry)) = entries.next() {
+        if present.len() == LISTED_MAX {
+            return None;
+        }
         present.insert(entry.file_name().to_bytes().to_vec());
     }
     // A path is in no list.

@@ -8,9 +8,11 @@ mod arithmetic;
 mod builtin;
 mod code;
 mod flow;
+mod handed;
 mod note;
 mod simple;
 mod target;
+mod variables;
 mod word;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,10 +25,12 @@ use super::found::Found;
 use super::view::View;
 use super::{Inspector, maze};
 use crate::shell::parse;
+use crate::shell::printed::Printed;
 use crate::shell::state::State;
 use crate::shell::tree::Span;
 use crate::shell::{Fault, FaultKind, Parsed, hidden};
 use code::Source;
+use handed::Handed;
 
 /// Commands in one line before it counts as a maze.
 const COMMANDS_MAX: usize = 4096;
@@ -35,6 +39,9 @@ const COMMANDS_MAX: usize = 4096;
 const WORK_MAX: usize = 40_000;
 /// Code in code, functions in functions, statements in statements.
 const DEPTH_MAX: usize = 64;
+
+/// Said of code whose text is not in the line.
+const CODE_UNKNOWN: &str = "this is code, and it is not known before the run";
 
 /// All that is known about a shell line before it runs.
 #[derive(Debug)]
@@ -50,6 +57,8 @@ pub struct LineInspection {
 pub struct Setting {
     /// The variables whose values are known.
     pub variables: Vec<(String, String)>,
+    /// The variables that may be set to anything.
+    pub inherited: Vec<String>,
     /// The person's home.
     pub home: Option<PathBuf>,
 }
@@ -74,13 +83,20 @@ impl Inspector<'_> {
             is_remote: false,
             is_open: false,
             is_full: false,
+            handed: Handed::default(),
+            piped: None,
+            substituted: None,
         };
         walker.hidden_text(line);
         let Parsed { script, faults } = parse(line);
         walker.faults(&faults);
         let variables = setting.variables.iter().cloned();
         let mut state = State::new(view.cwd_path(), variables);
+        for name in &setting.inherited {
+            state.set(name, None);
+        }
         walker.script(&script, &mut state);
+        walker.note_critical();
         let Walker { found, mut findings, .. } = walker;
         findings.sort_by_key(|finding| finding.axis);
         LineInspection { commands: found, findings }
@@ -113,6 +129,11 @@ struct Walker<'w> {
     /// Whether words are added to the commands that are being read.
     is_open: bool,
     is_full: bool,
+    handed: Handed,
+    /// The text that the pipe around a command gives it, where the line holds that.
+    piped: Option<Printed>,
+    /// The text of the last process substitution of a command, where the line holds that.
+    substituted: Option<Printed>,
 }
 
 /// A view from one of the folders.
@@ -195,6 +216,12 @@ impl<'w> Walker<'w> {
     fn dynamic(&mut self, span: Span, why: &str) {
         let instead = "name the programs and their arguments in the line";
         self.find(Axis::Shell, "dynamic", why.to_owned(), instead, Weight::Boxed, span);
+    }
+
+    /// Marks a part whose text the shell evaluates: it may run any command, and counts as one.
+    fn evaluates(&mut self, span: Span, why: &str) {
+        self.dynamic(span, why);
+        self.note_evaluated(span);
     }
 
     fn find(

@@ -37,6 +37,12 @@ pub(crate) fn paths(field: &Field, view: &View<'_>) -> Option<Vec<PathBuf>> {
     Some(found)
 }
 
+/// Whether a name fits the last part of a pattern.
+pub(crate) fn fits_name(field: &Field, name: &str) -> bool {
+    let names = names(field).unwrap_or_default();
+    names.last().is_some_and(|last| fits(last, name))
+}
+
 /// One character of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -58,7 +64,7 @@ fn names(field: &Field) -> Option<Vec<Vec<Sign>>> {
             Bit::Glob('*') => signs.push(Sign::Any),
             Bit::Glob('?') => signs.push(Sign::One),
             Bit::Glob(_) => signs.push(Sign::Class),
-            Bit::Unknown => return None,
+            Bit::Number | Bit::Unknown => return None,
         }
     }
     let mut names = vec![Vec::new()];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,6 +16,7 @@ use super::remembered::Remembered;
 use super::settings::Settings;
 use super::shebang::shebang;
 use super::view::{Identity, Landing, View, path_of, stat_of};
+use crate::bounded;
 use crate::knowledge::Knowledge;
 
 /// A larger file is not compared by content; no program of the lists comes near.
@@ -211,7 +212,9 @@ fn digest(file: BorrowedFd<'_>, stat: &Stat) -> Option<[u8; 32]> {
     if u64::try_from(stat.st_size).ok()? > COMPARED_BYTES_MAX {
         return None;
     }
-    let mut reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let (file, _) = bounded::open_again(file).ok()?;
+    // It may have grown since it was looked at.
+    let mut reader = std::io::Read::take(file, COMPARED_BYTES_MAX.saturating_add(1));
     let mut hasher = Sha256::new();
     let mut buffer = vec![0_u8; 64 << 10];
     loop {

@@ -1,10 +1,10 @@
 //! Whether the configuration of a git repository names programs that `git status` would run.
 
-use std::os::fd::AsFd;
-
-use rustix::fs::{Mode, OFlags};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use super::view::{Landing, View};
+use crate::bounded::{self, Links};
 
 /// More configuration than this is not read.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -49,20 +49,17 @@ pub(crate) fn runs_programs(view: &View<'_>) -> bool {
     }
 }
 
-fn of(git: std::os::fd::BorrowedFd<'_>) -> bool {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+fn of(git: BorrowedFd<'_>) -> bool {
     // It runs whenever the index is written, which looking at the state does.
     let hook = rustix::fs::statat(git, "hooks/post-index-change", rustix::fs::AtFlags::empty());
     if hook.is_ok() {
         return true;
     }
-    let Ok(config) = rustix::fs::openat(git, "config", flags, Mode::empty()) else { return true };
-    let mut text = String::new();
-    let mut file = std::io::Read::take(std::fs::File::from(config), CONFIG_BYTES_MAX);
-    if std::io::Read::read_to_string(&mut file, &mut text).is_err() {
+    let config = Path::new("config");
+    let Ok(bytes) = bounded::read_at(git, config, Links::Refused, CONFIG_BYTES_MAX) else {
         return true;
-    }
+    };
+    let Ok(text) = String::from_utf8(bytes) else { return true };
     let text = text.to_ascii_lowercase();
-    u64::try_from(text.len()).is_ok_and(|read| read >= CONFIG_BYTES_MAX)
-        || RUNS.iter().any(|key| text.contains(key))
+    RUNS.iter().any(|key| text.contains(key))
 }

@@ -1,16 +1,19 @@
 //! Files as they were when they were first looked at: what a person put there, and not what was made
 //! of it since.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
+
+use crate::bounded::{self, Links};
 
 /// A larger file is no script, and is told by its times alone.
 const HASHED_BYTES_MAX: u64 = 1 << 20;
 /// No more files of one folder are looked at.
 const FILES_MAX: usize = 1000;
+/// No more names are read for that, those of folders and caches included.
+const NAMES_MAX: usize = 10_000;
 /// What interpreters write beside their sources.
 const CACHE: &str = "__pycache__";
 
@@ -66,20 +69,20 @@ impl Seen {
 
 impl State {
     fn of_file(path: &Path) -> Self {
-        open(path).map_or(Self::NoFile, |(file, stamp)| Self::File(Version::of(file, stamp)))
+        open(path).map_or(Self::NoFile, |(file, stamp)| Self::File(Version::of(&file, stamp)))
     }
 
     fn of_folder(path: &Path) -> Self {
         let known = files_in(path).into_iter().filter_map(|file| {
             let (opened, stamp) = open(&file)?;
-            Some((file, Version::of(opened, stamp)))
+            Some((file, Version::of(&opened, stamp)))
         });
         Self::Folder(known.collect())
     }
 
     fn is_now(&self, path: &Path) -> bool {
         let same = |file: &Path, then: &Version| {
-            open(file).is_some_and(|(opened, stamp)| then.is_now(opened, stamp))
+            open(file).is_some_and(|(opened, stamp)| then.is_now(&opened, stamp))
         };
         match self {
             Self::NoFile => open(path).is_none(),
@@ -94,15 +97,12 @@ impl State {
 
 impl Version {
     /// A file with its content, unless it is too large.
-    fn of(file: std::fs::File, stamp: [i128; 7]) -> Self {
-        let mut bytes = Vec::new();
-        let read = file.take(HASHED_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes);
-        let is_whole = u64::try_from(bytes.len()).is_ok_and(|read| read <= HASHED_BYTES_MAX);
-        let content = (read.is_ok() && is_whole).then(|| Sha256::digest(&bytes).into());
-        Self { stamp, content }
+    fn of(file: &std::fs::File, stamp: [i128; 7]) -> Self {
+        let bytes = bounded::read_open(file, HASHED_BYTES_MAX).ok();
+        Self { stamp, content: bytes.map(|bytes| Sha256::digest(&bytes).into()) }
     }
 
-    fn is_now(&self, file: std::fs::File, stamp: [i128; 7]) -> bool {
+    fn is_now(&self, file: &std::fs::File, stamp: [i128; 7]) -> bool {
         stamp == self.stamp
             || (self.content.is_some() && Self::of(file, stamp).content == self.content)
     }
@@ -110,10 +110,7 @@ impl Version {
 
 /// A regular file, opened to be read, and its stamp.
 fn open(path: &Path) -> Option<(std::fs::File, [i128; 7])> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&handle).ok()?;
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let (file, stat) = bounded::open(path, Links::Followed).ok()?;
     let stamp = [
         stat.st_dev.into(),
         stat.st_ino.into(),
@@ -123,22 +120,20 @@ fn open(path: &Path) -> Option<(std::fs::File, [i128; 7])> {
         stat.st_ctime.into(),
         stat.st_ctime_nsec.into(),
     ];
-    is_file.then(|| (std::fs::File::from(handle), stamp))
+    Some((file, stamp))
 }
 
 /// The files beneath a folder, in order. Links are files here: what they lead to is looked at.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
+    let mut left = NAMES_MAX;
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten().filter(|entry| entry.file_name() != CACHE) {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let into = if is_folder { &mut folders } else { &mut found };
-            into.push(entry.path());
-            if found.len().max(folders.len()) > FILES_MAX {
-                break;
-            }
+        let Ok(names) = bounded::names(&folder, left) else { continue };
+        left = left.saturating_sub(names.len().max(1));
+        for (name, kind) in names.into_iter().filter(|(name, _)| name != CACHE) {
+            let into = if kind == FileType::Directory { &mut folders } else { &mut found };
+            into.push(folder.join(name));
         }
     }
     found.retain(|file| file.is_file());

@@ -1,17 +1,17 @@
 //! The first line of a script, as the kernel reads it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
+
+use crate::bounded;
 
 /// What the kernel reads of a script to find its interpreter (`BINPRM_BUF_SIZE`).
 const SHEBANG_BYTES: u64 = 256;
 
 /// The words of a `#!` line as the kernel takes them: all after the first is one argument.
 pub(super) fn shebang(file: BorrowedFd<'_>) -> Option<Vec<OsString>> {
-    let reader = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-    let mut head = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(reader, SHEBANG_BYTES), &mut head).ok()?;
+    let head = bounded::read_head(file, SHEBANG_BYTES).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| matches!(byte, b'\n' | 0)).next()?;
     let line = without_blanks(line);
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::home::Homes;
 use super::walk::{Place, Walk};
 
 /// The project root as an open folder.
@@ -48,6 +49,17 @@ impl Root {
         let slash = rustix::fs::stat("/").map_err(fail)?;
         let path = path_of(handle.as_fd()).map_err(fail)?;
         Ok(Self { handle, path, identity, is_everything: identity == Identity::of(&slash) })
+    }
+
+    /// Refuses a root that is or holds a home folder of the user.
+    pub fn outside_of_homes(self) -> Result<Self, ViewError> {
+        match Homes::find().held_by(self.identity, &self.path) {
+            None => Ok(self),
+            Some(home) => {
+                let home = home.to_owned();
+                Err(ViewError::HoldsHome { path: self.path, home })
+            }
+        }
     }
 
     /// The real path of the root.
@@ -216,6 +228,18 @@ pub enum ViewError {
         /// Why.
         #[source]
         source: std::io::Error,
+    },
+    /// The root is or holds a home folder.
+    #[error(
+        "use {path:?} as the project root: it is or holds the home folder {home:?}, so that keys, start-up \
+         files and other projects would be part of the project; hint: start in the folder of one project, or \
+         name it with --root; `home = true` under `[project]` in your own policy file allows this"
+    )]
+    HoldsHome {
+        /// The real root.
+        path: PathBuf,
+        /// The home folder that it is or holds.
+        home: PathBuf,
     },
     /// The working folder cannot be opened.
     #[error("open the working folder {path:?}")]

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::record::{Event, Hash, Record, VERSION};
+use crate::json;
 
 /// The most bytes a line may have, its newline not counted.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
@@ -82,7 +83,7 @@ pub fn line_after(
 
 /// The record in a line, if the line is whole in itself: it parses and matches its own hash.
 pub fn record_in(line: &[u8]) -> Result<Record, Fault> {
-    let record: Record = match serde_json::from_slice(line) {
+    let record: Record = match json::from_slice(line) {
         Ok(record) => record,
         Err(error) => return Err(another_version(line).unwrap_or(Fault::NotJson(error))),
     };
@@ -126,7 +127,7 @@ fn another_version(line: &[u8]) -> Option<Fault> {
     struct Versioned {
         v: u32,
     }
-    serde_json::from_slice::<Versioned>(line)
+    json::from_slice::<Versioned>(line)
         .ok()
         .filter(|versioned| versioned.v != VERSION)
         .map(|versioned| Fault::UnknownVersion(versioned.v))

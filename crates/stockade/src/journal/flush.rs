@@ -16,8 +16,7 @@ use rustix::io::{Errno, retry_on_intr};
 pub enum Durability {
     /// Before [`append`](super::Journal::append) returns.
     Each,
-    /// Within this window, while the process lives. For the first entries of a process it begins when
-    /// its program has started, or could not; in a process for one call, when that takes long.
+    /// Within this window, while the process lives.
     Batched {
         /// The longest time between a write and its `fdatasync`.
         window: Duration,
@@ -50,8 +49,6 @@ struct State {
     due: Option<(Written, Instant)>,
     failed: Option<Errno>,
     thread_runs: bool,
-    /// How many have other things to do than to start a thread.
-    busy: usize,
     closed: bool,
 }
 
@@ -109,16 +106,11 @@ impl Flusher {
                 self.shared.changed.notify_all();
             }
         }
-        if state.busy > 0 {
-            return Ok(());
-        }
-        drop(state);
-        self.keep_time()
+        self.start_thread(state)
     }
 
-    /// Sees to it that what is due is flushed in time: by a thread, which is started if there is none.
-    pub(super) fn keep_time(&self) -> Result<(), Errno> {
-        let mut state = self.shared.lock();
+    /// Starts the thread that flushes in time, if it does not run.
+    fn start_thread(&self, mut state: MutexGuard<'_, State>) -> Result<(), Errno> {
         let Some((written, _)) = state.due.clone().filter(|_| !state.thread_runs) else {
             return Ok(());
         };
@@ -130,37 +122,6 @@ impl Flusher {
         drop(state);
         // Without a thread nothing would keep the window, so that the caller waits instead.
         if started.is_ok() { Ok(()) } else { self.flush(&written) }
-    }
-}
-
-/// Somebody who has other things to do than to start a thread, and has them done within the window, or
-/// asks for it before.
-#[derive(Debug)]
-#[must_use = "dropping it says that there is time"]
-pub struct Busy<'a>(&'a Flusher);
-
-impl<'a> Busy<'a> {
-    pub(super) fn with(flusher: &'a Flusher) -> Self {
-        let mut state = flusher.shared.lock();
-        state.busy = state.busy.saturating_add(1);
-        Self(flusher)
-    }
-}
-
-impl Busy<'_> {
-    /// There will be no time any more: the process is about to end.
-    pub(crate) fn until_the_end(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.shared.lock();
-        state.busy = state.busy.saturating_sub(1);
-        drop(state);
-        // What goes wrong is kept, and told with the next entry.
-        self.0.keep_time().ok();
     }
 }
 
@@ -223,42 +184,12 @@ fn flush_folder(folder: &Path) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Busy, Durability, Duration, Errno, Flusher, Instant, Written};
+    use super::{Arc, Durability, Duration, Errno, Flusher, Instant, Written};
 
     /// A pipe cannot be flushed (fdatasync(2): EINVAL), as a disk that fails cannot.
     fn unflushable() -> (Written, std::os::fd::OwnedFd) {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         (Written { file: Arc::new(writer), new_in: None }, reader)
-    }
-
-    #[test]
-    fn what_is_due_waits_for_who_is_busy_and_no_longer() {
-        let flusher = Flusher::new(Durability::Batched { window: Duration::ZERO });
-        let (written, _reader) = unflushable();
-        let (busy, other) = (Busy::with(&flusher), Busy::with(&flusher));
-        assert_eq!(flusher.note(&written), Ok(()));
-        std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(flusher.check(), Ok(()));
-        drop(busy);
-        wait_until(|| flusher.check().is_err());
-        drop(other);
-        let flusher = Flusher::new(Durability::Batched { window: Duration::ZERO });
-        let _busy = Busy::with(&flusher);
-        assert_eq!((flusher.note(&written), flusher.keep_time()), (Ok(()), Ok(())));
-        wait_until(|| flusher.check().is_err());
-    }
-
-    #[test]
-    fn who_is_busy_until_the_end_starts_no_thread_unless_asked() {
-        let flusher = Flusher::new(Durability::Batched { window: Duration::ZERO });
-        let (written, _reader) = unflushable();
-        Busy::with(&flusher).until_the_end();
-        drop(Busy::with(&flusher));
-        assert!(!flusher.shared.lock().thread_runs);
-        assert_eq!(flusher.note(&written), Ok(()));
-        assert!(!flusher.shared.lock().thread_runs);
-        assert_eq!(flusher.keep_time(), Ok(()));
-        wait_until(|| flusher.check().is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::chain::Link;
 use super::record::{Decision, Event, Record, Verdict};
 use super::{EntryId, Journal};
+use crate::json;
 
 /// How much of the file's end is read.
 const BYTES_MAX: u64 = 64 * 1024;
@@ -68,7 +69,7 @@ fn reaches_back(text: &str, own: &Record) -> bool {
 }
 
 fn record(line: &str) -> Option<Record> {
-    serde_json::from_str(line).ok()
+    json::from_str(line).ok()
 }
 
 fn of_entry(line: &str, entry: EntryId) -> Option<Record> {

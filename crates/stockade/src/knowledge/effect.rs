@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::address::{self, Address};
 use super::call::{Call, Part};
+use super::find;
 use super::glob::Glob;
 use super::grammar::Name;
+use super::narrowing::{Style, narrows};
 use super::program::Shape;
-use super::reading::{Effect, EffectKind};
+use super::reading::{Effect, EffectKind, Word};
 use super::schema::{self, TargetForm, Which};
 
 /// A compiled rule.
@@ -25,7 +27,11 @@ pub(super) struct EffectRule {
     value: usize,
     keys: Vec<String>,
     with: Vec<Name>,
+    with_value: Vec<String>,
     unless: Vec<Name>,
+    reached: Vec<String>,
+    any_name: bool,
+    among: Vec<String>,
     like: Vec<Glob>,
     except: Vec<Glob>,
     after: String,
@@ -49,7 +55,11 @@ impl EffectRule {
             value: data.value,
             keys: data.keys.clone(),
             with: names(&data.with)?,
+            with_value: data.with_value.clone(),
             unless: names(&data.unless)?,
+            reached: data.reached.clone(),
+            any_name: data.any_name,
+            among: data.among.clone(),
             like: Glob::all(&data.like),
             except: Glob::all(&data.except),
             after: data.after.clone(),
@@ -65,11 +75,39 @@ impl EffectRule {
             return;
         }
         for part in call.parts.iter().filter(|part| part.is_under(&self.subcommands)) {
-            let asked = self.with.is_empty() || part.has(&self.with);
-            if asked && !part.has(&self.unless) {
+            let asked = self.with.is_empty() || self.is_asked(part);
+            let is_meant = asked && !part.has(&self.unless) && self.is_among(call, part);
+            if is_meant && self.is_wide(call, part) {
                 self.find_in(call, part, found);
             }
         }
+    }
+
+    /// Whether an option of `with` is there, with a value where the rule names some.
+    fn is_asked(&self, part: &Part<'_>) -> bool {
+        if self.with_value.is_empty() {
+            return part.has(&self.with);
+        }
+        let says = |value: &[u8]| self.with_value.iter().any(|one| one.as_bytes() == value);
+        part.seen.flags.iter().any(|flag| {
+            let is_named = self.with.iter().any(|name| flag.may_be(name, part.grammar));
+            is_named && flag.value.is_some_and(|value| says(value.bytes))
+        })
+    }
+
+    /// Whether the names of files are as little narrowed as the rule wants.
+    fn is_wide(&self, call: &Call<'_, '_>, part: &Part<'_>) -> bool {
+        let names = |(word, bytes): (&usize, &[u8])| {
+            let is_known = call.words.get(*word).is_some_and(Word::is_known);
+            is_known && narrows(Style::Regex, bytes, &[])
+        };
+        (self.reached.is_empty() || find::reaches(call, part, &self.reached))
+            && !(self.any_name && part.operands(call).next().is_some_and(names))
+    }
+
+    fn is_among(&self, call: &Call<'_, '_>, part: &Part<'_>) -> bool {
+        let is_it = |bytes: &[u8]| self.among.iter().any(|one| one.as_bytes() == bytes);
+        self.among.is_empty() || part.operands(call).any(|(_, bytes)| is_it(bytes))
     }
 
     fn find_in(&self, call: &Call<'_, '_>, part: &Part<'_>, found: &mut Vec<Effect>) {

@@ -43,6 +43,8 @@ pub(super) struct Grammar {
     pub(super) plus: Plus,
     pub(super) unknown: Option<Unknown>,
     pub(super) dash_ends: bool,
+    /// Whether options still follow `--`.
+    pub(super) dashes_end_nothing: bool,
     abbreviations: Abbreviations,
 }
 
@@ -63,6 +65,7 @@ impl Grammar {
             plus: options.plus,
             unknown: options.unknown,
             dash_ends: options.dash_ends,
+            dashes_end_nothing: options.dashes_end_nothing,
             abbreviations: options.abbreviations,
             ..Self::default()
         };

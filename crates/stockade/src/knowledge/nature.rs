@@ -68,7 +68,12 @@ pub(super) fn shown(claimed: Option<Nature>, call: &Call<'_, '_>, reading: &Read
         return Nature::ReadsAsWritten;
     }
     let changes = |kind: EffectKind| match kind {
-        EffectKind::Write | EffectKind::Delete | EffectKind::Execute | EffectKind::Host => true,
+        EffectKind::Write
+        | EffectKind::Delete
+        | EffectKind::ChangeTree
+        | EffectKind::Forget
+        | EffectKind::Execute
+        | EffectKind::Host => true,
         EffectKind::Read | EffectKind::List | EffectKind::Enter | EffectKind::Pass => false,
     };
     let doubtful = |part: &Part<'_>| part.seen.doubt.is_some() || part.seen.absurd.is_some();

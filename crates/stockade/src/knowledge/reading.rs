@@ -162,8 +162,13 @@ pub enum EffectKind {
     Execute,
     /// The other paths of the command start there: `git -C DIR`.
     Enter,
-    /// It is given whole to the command that is started: `find DIR -exec`.
+    /// What is in it is handed on whole: to the command that is started (`find DIR -exec`), or as
+    /// names that are printed (`ls DIR`). `-` is what is read on standard input.
     Pass,
+    /// The mode or the owner of it and of all that is in it changes: `chmod -R`.
+    ChangeTree,
+    /// Commits are dropped from its history, or what names them: `git reflog expire`.
+    Forget,
     /// Something is sent there or fetched from there.
     Host,
 }

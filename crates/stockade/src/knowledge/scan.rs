@@ -102,6 +102,9 @@ pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) ->
         // A `--` after an option of unknown shape may be its value, so it ends nothing.
         let doubtful = doubted.is_some_and(|word: usize| word.saturating_add(1) == at);
         let before = scanner.seen.flags.len();
+        if bytes == b"--" && grammar.dashes_end_nothing {
+            continue;
+        }
         let ends = bytes == b"--" || (bytes == b"-" && grammar.dash_ends);
         if !scanner.ended && ends && !doubtful {
             scanner.ended = true;

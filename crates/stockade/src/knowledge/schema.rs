@@ -144,6 +144,9 @@ pub(super) struct Options {
     pub(super) last: Vec<String>,
     /// Whether `-` alone ends the options, as `--` does.
     pub(super) dash_ends: bool,
+    /// Whether options still follow `--`, as the expression of `find` does.
+    #[serde(default)]
+    pub(super) dashes_end_nothing: bool,
 }
 
 /// Where options may stand.

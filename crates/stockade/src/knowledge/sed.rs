@@ -21,6 +21,11 @@ pub(super) fn judge(script: &[u8]) -> Result<(), &'static str> {
     }
 }
 
+/// Whether a script is understood, and runs nothing.
+pub(crate) fn sed_edits_only(script: &str) -> bool {
+    judge(script.as_bytes()).is_ok()
+}
+
 const RUNS: &str = "this sed script runs commands";
 const WRITES: &str = "this sed script writes to a file";
 const READS: &str = "this sed script reads a file that is not in the arguments";

@@ -1,154 +1,226 @@
-//! Protected paths that are not there when a box starts. No mount keeps them from being made
-//! without a trace in the project, so they are watched for: a box that makes one is ended, and
-//! what it made is moved out of the project once the tree is dead.
+//! Protected paths that do not exist when a sandbox starts. They are watched: a path that the sandbox
+//! creates ends it, and is then renamed aside in its own folder.
+//!
+//! The supervisor acts beneath a handle of a folder that the sandbox can write, follows no symbolic
+//! link, crosses no mount, and never moves anything to another folder. So a second sandbox that swaps
+//! folders meanwhile gains nothing that it could not do itself.
 
-mod quarantine;
+mod aside;
+mod sight;
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub(super) use self::sight::Sight;
+use super::jail::placed;
+use crate::confine::{Files, Origin};
 use crate::outcome::Failure;
 
-/// One path that must not appear: names on the way down from an open folder that stays.
+/// A folder that a sandbox can write, by the handle from which everything in it is found.
+#[derive(Debug, Clone)]
+pub(super) struct Writable {
+    path: PathBuf,
+    handle: Arc<OwnedFd>,
+}
+
+/// One path that must not appear: the names on the way down from a folder that the sandbox can write.
 #[derive(Debug)]
 pub(super) struct Absent {
     from: Arc<OwnedFd>,
+    folder: PathBuf,
     names: Vec<OsString>,
     path: PathBuf,
+    origin: Origin,
 }
 
-/// What became of a path that has appeared.
+/// Who created a path that has appeared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Maker {
+    /// The sandbox, or nobody can tell.
+    Sandbox,
+    /// Somebody outside of the sandbox.
+    Other,
+    /// That shows in a moment: the sandbox is creating files just now.
+    Undecided,
+}
+
+/// A protected path that has appeared, and its state after the run.
 #[derive(Debug)]
-pub(super) struct Quarantined {
-    /// What was done, in words.
+pub(super) struct Appeared {
+    /// What happened, in words.
     pub(super) note: String,
-    /// Whether nothing is at the path any more.
-    pub(super) is_gone: bool,
+    /// Who created it.
+    pub(super) maker: Maker,
+    /// Whether the path is still there.
+    pub(super) is_there: bool,
+    /// Whether it was changed after somebody outside of the sandbox had created it.
+    pub(super) is_changed: bool,
 }
 
-impl Quarantined {
-    fn of(path: &Path, moved: std::io::Result<PathBuf>) -> Self {
-        match moved {
-            Ok(place) => {
-                Self { note: format!("{path:?} was made and is now in {place:?}"), is_gone: true }
-            }
-            Err(error) => Self {
-                note: format!("{path:?} was made and could not be moved away: {error}"),
-                is_gone: false,
-            },
-        }
+impl Appeared {
+    /// The same, if it was changed after it was first seen.
+    pub(super) fn changed(self) -> Self {
+        let note = format!(
+            "{}; it was changed after it was first seen, or that cannot be told, perhaps by the \
+             sandbox: look at it before you use it",
+            self.note
+        );
+        Self { note, is_changed: true, ..self }
     }
 }
 
-/// Moves what is at this path out of the project, whatever made it.
-pub(super) fn quarantine(path: &Path) -> Option<Quarantined> {
-    let (folder, name) = (path.parent()?, path.file_name()?);
-    let moved = match open(CWD, folder) {
-        Ok(folder) if is_missing(&folder, name) => return None,
-        Ok(folder) => quarantine::move_away(&folder, name),
-        Err(errno) => Err(errno.into()),
-    };
-    Some(Quarantined::of(path, moved))
+impl Writable {
+    /// The folders that these files allow to be written, opened now.
+    pub(super) fn of(files: &Files) -> Result<Vec<Self>, Failure> {
+        let open = |path: &PathBuf| {
+            let path = placed(path, &files.root)?;
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            let handle = rustix::fs::openat2(CWD, &path, flags, Mode::empty(), resolve);
+            let handle = handle.map_err(|errno| unwatched(&path, errno))?;
+            Ok(Self { path, handle: Arc::new(handle) })
+        };
+        files.write.iter().map(open).collect()
+    }
+
+    /// A folder that is open already, so that it is the one that the sandbox gets.
+    pub(super) fn opened(path: PathBuf, handle: BorrowedFd<'_>) -> Result<Self, Failure> {
+        let handle = handle.try_clone_to_owned().map_err(|error| {
+            let message = format!("could not keep {path:?} open: {error}");
+            Failure::new("watch protected paths", message)
+        })?;
+        Ok(Self { path, handle: Arc::new(handle) })
+    }
+
+    /// The folder of a list that holds this path, and the names below it.
+    fn of_path<'a>(all: &'a [Self], path: &Path) -> Option<(&'a Self, Vec<OsString>)> {
+        all.iter().find_map(|one| {
+            let below = path.strip_prefix(&one.path).ok()?;
+            let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
+            (!names.is_empty()).then_some((one, names))
+        })
+    }
 }
 
-/// Those of the paths that are not there and could be made.
+/// The paths that do not exist and that the sandbox could create.
 ///
-/// A folder that cannot be opened, though it is there, ends the launch: what is made in it would
-/// not be seen.
-pub(super) fn watched(absent: &[PathBuf], root: &Path) -> Result<Vec<Absent>, Failure> {
-    let mut opened = Opened::default();
-    absent.iter().filter_map(|path| Absent::of(path, root, &mut opened).transpose()).collect()
+/// A path that no sandbox can write is not watched, whoever names it. A folder that cannot be opened
+/// ends the launch: a file that is created in it would not be seen.
+pub(super) fn watched(
+    absent: &[PathBuf],
+    files: &Files,
+    writable: &[Writable],
+) -> Result<Vec<Absent>, Failure> {
+    let watch = |path: &PathBuf| Absent::of(path, files.origin_of(path), writable).transpose();
+    absent.iter().filter_map(watch).collect()
 }
 
-/// The folder that was opened last: most paths are beneath the same.
-#[derive(Debug, Default)]
-struct Opened(Option<(PathBuf, Arc<OwnedFd>)>);
-
-impl Opened {
-    fn open(&mut self, folder: &Path) -> Result<Arc<OwnedFd>, Errno> {
-        if let Some((_, handle)) = self.0.as_ref().filter(|(known, _)| known == folder) {
-            return Ok(Arc::clone(handle));
-        }
-        let handle = Arc::new(open(CWD, folder)?);
-        self.0 = Some((folder.to_owned(), Arc::clone(&handle)));
-        Ok(handle)
-    }
+fn unwatched(path: &Path, errno: Errno) -> Failure {
+    Failure::new("watch protected paths", format!("could not watch for {path:?}: {errno}"))
 }
 
 /// What is at a path now.
 enum Found {
-    /// Nothing, and no link on the way there.
+    /// Nothing, and no symbolic link on the way there.
     Nothing,
-    /// This name in this folder: what must not be there, or a link on the way to it.
-    There(Arc<OwnedFd>, OsString),
+    /// An entry of this folder: the path itself, or a symbolic link on the way to it. The number says
+    /// how many names lead there.
+    There(Arc<OwnedFd>, usize),
 }
 
 impl Absent {
-    fn of(path: &Path, root: &Path, opened: &mut Opened) -> Result<Option<Self>, Failure> {
-        // In the project the way is gone anew each time, for a box may move folders aside and make
-        // others in their place; elsewhere links of the host may be on the way.
-        let (from, below) = match (path.strip_prefix(root), path.parent(), path.file_name()) {
-            (Ok(below), ..) => (root, below),
-            (Err(_), Some(parent), Some(name)) => (parent, Path::new(name)),
-            (Err(_), ..) => return Ok(None),
-        };
-        let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
-        let unwatched = |errno: Errno| {
-            let message = format!("could not watch for {path:?}: {errno}");
-            Failure::new("watch protected paths", message)
-        };
-        let from = match opened.open(from) {
-            Ok(from) => from,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            Err(errno) => return Err(unwatched(errno)),
-        };
-        // What `git init` makes in the box is the box's own.
+    fn of(path: &Path, origin: Origin, writable: &[Writable]) -> Result<Option<Self>, Failure> {
+        let Some((folder, names)) = Writable::of_path(writable, path) else { return Ok(None) };
+        // The sandbox owns what `git init` creates in it.
         let is_git = names.len() > 1 && names.first().is_some_and(|first| first == ".git");
-        if is_git && is_missing(&from, OsStr::new(".git")) {
+        if is_git && is_missing(&folder.handle, OsStr::new(".git")) {
             return Ok(None);
         }
-        let absent = Self { from, names, path: path.to_owned() };
-        match absent.find(Rights::AsTheyAre) {
+        let absent = Self::at(path, origin, folder, names);
+        match absent.find(Rights::AsTheyAre, LOOKING) {
             Ok(Found::Nothing) => Ok(Some(absent)),
-            // A link was on the way before, or it has just been made.
+            // A link was on the way before, or it has just been created.
             Ok(Found::There(..)) => Ok(None),
-            Err(errno) => Err(unwatched(errno)),
+            Err(errno) => Err(unwatched(path, errno)),
         }
     }
 
-    /// Whether there is something now, or it cannot be told.
-    pub(super) fn has_appeared(&self) -> bool {
-        !matches!(self.find(Rights::AsTheyAre), Ok(Found::Nothing))
+    /// A path that was found by a search, in a folder that the sandbox can write.
+    pub(super) fn found(path: &Path, origin: Origin, writable: &[Writable]) -> Option<Self> {
+        let (folder, names) = Writable::of_path(writable, path)?;
+        Some(Self::at(path, origin, folder, names))
     }
 
-    /// Moves what has appeared out of the project; says what was done.
-    pub(super) fn quarantine(&self) -> Option<Quarantined> {
-        let path = &self.path;
-        let moved = match self.find(Rights::Taken) {
-            Ok(Found::Nothing) => return None,
-            Ok(Found::There(folder, name)) => quarantine::move_away(&folder, &name),
-            Err(errno) => Err(errno.into()),
+    fn at(path: &Path, origin: Origin, folder: &Writable, names: Vec<OsString>) -> Self {
+        let from = Arc::clone(&folder.handle);
+        Self { from, folder: folder.path.clone(), names, path: path.to_owned(), origin }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether something is there now, or that cannot be seen.
+    pub(super) fn has_appeared(&self) -> bool {
+        !matches!(self.find(Rights::AsTheyAre, LOOKING), Ok(Found::Nothing))
+    }
+
+    /// What is there now, if it can be found.
+    pub(super) fn sight(&self) -> Option<Sight> {
+        let Ok(Found::There(folder, at)) = self.find(Rights::AsTheyAre, LOOKING) else {
+            return None;
         };
-        Some(Quarantined::of(path, moved))
+        Some(Sight::of(&folder, self.names.get(at)?))
+    }
+
+    /// Deals with what has appeared, once nothing runs in the sandbox any more.
+    pub(super) fn settle(&self, maker: Maker) -> Option<Appeared> {
+        let path = &self.path;
+        if !self.has_appeared() {
+            return None;
+        }
+        if maker == Maker::Other {
+            let note = format!(
+                "{path:?} was created outside of the sandbox during the run; it is protected from \
+                 the next call on"
+            );
+            return Some(Appeared { note, maker, is_there: true, is_changed: false });
+        }
+        if self.origin == Origin::Project {
+            let note = format!(
+                "{path:?} was created; it was left as it is, because only an untrusted project file \
+                 protects it"
+            );
+            return Some(Appeared { note, maker, is_there: true, is_changed: false });
+        }
+        let (note, is_there) = match self.rename_aside() {
+            Ok(None) => return None,
+            Ok(Some(aside)) => (format!("{path:?} was created and is now {aside:?}"), false),
+            Err(errno) => {
+                (format!("{path:?} was created and could not be renamed aside: {errno}"), true)
+            }
+        };
+        Some(Appeared { note, maker, is_there, is_changed: false })
     }
 
     /// Goes down name by name and follows no link.
-    fn find(&self, rights: Rights) -> Result<Found, Errno> {
+    fn find(&self, rights: Rights, resolve: ResolveFlags) -> Result<Found, Errno> {
         let Some((last, way)) = self.names.split_last() else { return Ok(Found::Nothing) };
         let mut folder = Arc::clone(&self.from);
-        for name in way {
-            let next = rights.try_in(&folder, || open(folder.as_fd(), Path::new(name)));
+        for (at, name) in way.iter().enumerate() {
+            let next = rights.try_in(&folder, || open(folder.as_fd(), name, resolve));
             folder = match next {
                 Ok(next) => Arc::new(next),
                 Err(Errno::NOENT) => return Ok(Found::Nothing),
-                // It is something else: only a link leads anywhere.
+                // Of all that is not a folder, only a link leads anywhere.
                 Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
-                    return Ok(Found::There(folder, name.clone()));
+                    return Ok(Found::There(folder, at));
                 }
                 Err(Errno::NOTDIR) => return Ok(Found::Nothing),
                 Err(errno) => return Err(errno),
@@ -156,14 +228,31 @@ impl Absent {
         }
         let look = || rustix::fs::statat(&*folder, last, AtFlags::SYMLINK_NOFOLLOW);
         match rights.try_in(&folder, look) {
-            Ok(_) => Ok(Found::There(folder, last.clone())),
+            Ok(_) => Ok(Found::There(folder, way.len())),
             Err(Errno::NOENT) => Ok(Found::Nothing),
             Err(errno) => Err(errno),
         }
     }
+
+    /// Gives what is there another name in the same folder, by which nothing runs: its path now.
+    fn rename_aside(&self) -> Result<Option<PathBuf>, Errno> {
+        // The way is walked again, from the one handle that nobody can swap.
+        let Found::There(folder, at) = self.find(Rights::Taken, RENAMING)? else {
+            return Ok(None);
+        };
+        let Some(name) = self.names.get(at) else { return Ok(None) };
+        let aside = aside::rename(&folder, name)?;
+        let way: PathBuf = self.names.iter().take(at).collect();
+        Ok(Some(self.folder.join(way).join(aside)))
+    }
 }
 
-/// What to do about folders that a box has closed to their owner.
+/// How a folder is found that is only looked into.
+const LOOKING: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+/// How a folder is found in which a name is changed.
+const RENAMING: ResolveFlags = LOOKING.union(ResolveFlags::NO_XDEV);
+
+/// How to deal with folders that a sandbox has closed to their owner.
 #[derive(Clone, Copy)]
 enum Rights {
     AsTheyAre,
@@ -174,7 +263,7 @@ impl Rights {
     fn try_in<T>(self, folder: &OwnedFd, act: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
         match (act(), self) {
             (Err(Errno::ACCESS), Self::Taken) => {
-                take_rights(folder)?;
+                aside::take_rights(folder)?;
                 act()
             }
             (other, _) => other,
@@ -182,16 +271,9 @@ impl Rights {
     }
 }
 
-/// Gives the owner of a folder all rights in it, besides those that others have.
-fn take_rights(folder: &OwnedFd) -> Result<(), Errno> {
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode) | Mode::RWXU;
-    let handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    rustix::fs::chmodat(CWD, handle, mode, AtFlags::empty())
-}
-
-fn open(at: std::os::fd::BorrowedFd<'_>, name: &Path) -> Result<OwnedFd, Errno> {
+fn open(at: BorrowedFd<'_>, name: &OsStr, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(at, name, flags, Mode::empty())
+    rustix::fs::openat2(at, name, flags, Mode::empty(), resolve)
 }
 
 fn is_missing(folder: &OwnedFd, name: &OsStr) -> bool {
@@ -203,3 +285,6 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
     rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
 }
+
+#[cfg(test)]
+mod tests;

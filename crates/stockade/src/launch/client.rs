@@ -68,7 +68,7 @@ impl Client {
             ..Limits::EXEC
         };
         let started = Instant::now();
-        let running = self.start(args, Stdin::Empty, None)?;
+        let running = self.start(args, None)?;
         let watched = Watch::new(Subject::from(running), &[], started, &limits).run(&[]);
         let code = match watched.end {
             End::Ended(ended) if watched.limit.is_none() => match ended.status {
@@ -80,11 +80,11 @@ impl Client {
         Ok(Answer { code, stdout: watched.stdout.bytes, stderr: watched.stderr.bytes })
     }
 
-    /// Starts it, held by a keeper and limited by a cgroup if there is one.
+    /// Starts it, held by a keeper and limited by a cgroup if there is one. Its standard streams are
+    /// pipes and never a device of the host: runtimes give their streams to the user of the box.
     pub(super) fn start<S: AsRef<OsStr>>(
         &self,
         args: &[S],
-        stdin: Stdin,
         cgroup: Option<Cgroup>,
     ) -> Result<Running, Failure> {
         let program = c_string(self.path.as_os_str())?;
@@ -95,7 +95,7 @@ impl Client {
             argv: words.map(c_string).collect::<Result<_, _>>()?,
             env: environment(),
             cwd: folder()?,
-            stdin,
+            stdin: Stdin::Piped,
             rlimits: Rlimits::default(),
             processes_max: None,
             signal_scope: None,

@@ -10,12 +10,11 @@ mod reap;
 mod warm;
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
-use stockade_linux::Stdin;
 
 use self::args::Wanted;
 use self::ended::Record;
@@ -24,12 +23,15 @@ pub(super) use self::eye::Eye;
 pub use self::reap::{engines, reap};
 pub use self::warm::Containers;
 use self::warm::Lease;
-use super::absent::{self, Absent};
+use super::absent::{self, Absent, Writable};
 use super::client::typed;
+use super::git::GitSettings;
 use super::held::Held;
-use super::jail::{Cover, MadeSince, admit_weaknesses, look_at_covered, require_kept};
-use super::scratch::{Scratch, unscratched};
-use super::shown::{self, Bind, Nothing, TEMPORARY};
+use super::jail::{
+    Cover, MadeSince, admit_shipped, admit_weaknesses, look_at_covered, require_kept,
+};
+use super::scratch::{Room, Scratch, unscratched};
+use super::shown::{self, Bind, Covers, System, TEMPORARY};
 use super::spec::environment;
 use super::subject::Subject;
 use crate::call::CallId;
@@ -45,7 +47,7 @@ use crate::tier::Description;
 #[derive(Debug)]
 pub(super) struct Contained {
     // Ended first when dropped, so that the container has no client any more when it is removed.
-    held: Held,
+    pub(super) held: Held,
     within: Within,
     program: OsString,
 }
@@ -73,12 +75,14 @@ struct Laid {
     scratch: Scratch,
     cover: Cover,
     absent: Vec<Absent>,
+    writable: Vec<Writable>,
     binds: Vec<Bind>,
     user: (u32, u32),
 }
 
 /// Does the steps of the plan, in their order.
 pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<Contained, Failure> {
+    let until = plan.until();
     let (prepared, Description { enforcement, .. }, _) = plan.into_parts();
     let confinement = &prepared.confinement;
     if confinement.oci.image.is_none() {
@@ -86,9 +90,9 @@ pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<Contai
     }
     containers.reap_once(&confinement.oci)?;
     shown::still_the_same(&prepared.cleared, &confinement.files.root)?;
-    let laid = Laid::of(confinement)?;
+    let laid = Laid::of(confinement, shown::folder(&prepared.cleared), until)?;
     if confinement.oci.warm.is_some() {
-        return warm::start(prepared, enforcement, laid, containers);
+        return warm::start(prepared, enforcement, laid, (containers, until));
     }
     let name = name(&prepared.cleared.call);
     let wanted = Wanted {
@@ -99,7 +103,9 @@ pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<Contai
         variables: Some(laid.variables(confinement)?),
         pidfile: laid.pidfile(),
         cwd: shown::folder(&prepared.cleared),
-        reads_stdin: !prepared.cleared.stdin.bytes().is_empty(),
+        // Without it the engine gives the host's /dev/null to runsc, which gives it to another user.
+        reads_stdin: !prepared.cleared.stdin.bytes().is_empty()
+            || prepared.confinement.oci.has_own_kernel(),
         argv: prepared.cleared.argv.words().to_vec(),
     };
     let (container, enforcement) = make(&wanted, confinement, enforcement, &laid.cover)?;
@@ -139,6 +145,7 @@ fn make(
     admit_weaknesses(&mut enforcement, &cover.present);
     cover.gaps.admit(&mut enforcement);
     require_kept(&enforcement, confinement)?;
+    admit_shipped(&mut enforcement, &cover.present, &cover.gaps);
     Ok((container, enforcement))
 }
 
@@ -162,9 +169,8 @@ fn run(
     confinement.limits = Limits { memory: None, cpu: None, ..confinement.limits };
     let program = cleared.argv.program().to_owned();
     let bytes = cleared.stdin.into_bytes();
-    let stdin = if bytes.is_empty() { Stdin::Empty } else { Stdin::Piped };
     let started = Instant::now();
-    let running = engine.client().start(words, stdin, None)?;
+    let running = engine.client().start(words, None)?;
     let held = Held {
         subject: Subject::from(running),
         scratch: Some(laid.scratch),
@@ -172,7 +178,7 @@ fn run(
         stdin: bytes,
         tier,
         enforcement,
-        since: MadeSince::after(&confinement.files, &laid.cover),
+        since: MadeSince::after(&confinement.files, &laid.cover, &laid.writable),
         covered: laid.cover.present,
         absent: laid.absent,
         disk,
@@ -185,9 +191,9 @@ fn run(
 
 impl Contained {
     /// Watches the run to its end, and removes the container.
-    pub(super) fn wait(self, at_leisure: &dyn Fn()) -> Result<Outcome, Failure> {
+    pub(super) fn wait(self) -> Result<Outcome, Failure> {
         let Self { held, within, program } = self;
-        let (mut outcome, was_killed) = held.wait_told(at_leisure);
+        let (mut outcome, was_killed) = held.wait_told();
         match within {
             Within::Own(container) if was_killed => {
                 outcome.notes.extend(container.remove().err());
@@ -262,14 +268,18 @@ impl Drop for Container {
 }
 
 impl Laid {
-    fn of(confinement: &Confinement) -> Result<Self, Failure> {
+    fn of(confinement: &Confinement, cwd: &Path, until: Instant) -> Result<Self, Failure> {
         let files = &confinement.files;
-        let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
-        let cover = look_at_covered(files)?;
-        let absent = absent::watched(&cover.absent, &files.root)?;
-        let binds = shown::binds(confinement, &cover, &Nothing::make(&scratch)?)?;
+        let scratch =
+            Scratch::make(Room::Little, Some(files)).map_err(|error| unscratched(&error))?;
+        let mut cover = look_at_covered(files, until)?;
+        cover.leave_out_unnamed(files);
+        let writable = Writable::of(files)?;
+        let absent = absent::watched(&cover.unenforced(), files, &writable)?;
+        let covers = Covers::create(&scratch)?;
+        let binds = shown::binds(confinement, &cover, (&covers, cwd), System::OfImage)?;
         let user = shown::user(confinement)?;
-        Ok(Self { scratch, cover, absent, binds, user })
+        Ok(Self { scratch, cover, absent, writable, binds, user })
     }
 
     fn pidfile(&self) -> PathBuf {
@@ -280,7 +290,8 @@ impl Laid {
     fn variables(&self, confinement: &Confinement) -> Result<PathBuf, Failure> {
         let own_folder = OsStr::new(TEMPORARY);
         let mut text = Vec::new();
-        for pair in environment(confinement, own_folder, own_folder)? {
+        let git = GitSettings::for_cover(&self.cover);
+        for pair in environment(confinement, own_folder, own_folder, &git)? {
             let pair = pair.into_bytes();
             if pair.contains(&b'\n') {
                 let name =

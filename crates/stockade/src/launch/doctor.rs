@@ -103,12 +103,15 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
             toolchains: Vec::new(),
             hide: Vec::new(),
             protect: policy.files.protect.iter().map(|path| root.join(path)).collect(),
+            untrusted: Vec::new(),
             watched: policy.files.watched,
             sought: Arc::default(),
             unkept: Arc::default(),
+            own: Arc::default(),
         },
         network: policy.network,
         oci: Oci::default(),
+        hints: Vec::new(),
     };
     let description = match form {
         Some(Form::Namespaces) => Some(jail::describe(&confinement, probe())),

@@ -17,9 +17,10 @@ use crate::plan::FilesPlan;
 /// Carries out what was planned.
 pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
     let (prepared, description) = plan.into_parts();
-    let Prepared { cleared, confinement, tier, .. } = prepared;
+    let Prepared { cleared, confinement, tier, spent, .. } = prepared;
     is_as_judged(&cleared, &confinement.files)?;
-    let (notes, _) = scratch::open_base().map_err(|error| scratch::unscratched(&error))?;
+    let (notes, _) = scratch::open_base(scratch::Room::Little, None)
+        .map_err(|error| scratch::unscratched(&error))?;
     let limits = &confinement.limits;
     let started = Instant::now();
     let job = Job {
@@ -31,7 +32,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         notes: notes.as_fd(),
         output_max: limits.output.as_len(),
         file_bytes_max: limits.file_size.map_or(u64::MAX, ByteCount::get),
-        until: started.checked_add(limits.wall).unwrap_or(started),
+        until: started.checked_add(limits.wall.saturating_sub(spent)).unwrap_or(started),
     };
     let result = job.perform();
     let usage = Usage { wall: started.elapsed(), ..Usage::default() };
@@ -50,6 +51,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         usage,
         tier,
         enforcement: description.enforcement,
+        denials: Vec::new(),
         changes,
         notes: Vec::new(),
         session: None,

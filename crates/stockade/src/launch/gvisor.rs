@@ -9,18 +9,22 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use stockade_linux::{Cgroup, CgroupLimits, Stdin};
+use stockade_linux::{Cgroup, CgroupLimits};
 
 use self::bundle::Bundle;
 pub use self::platform::{Gvisor, gvisor};
-use super::absent;
+use super::absent::{self, Writable};
 use super::client::{Client, typed};
+use super::git::GitSettings;
 use super::held::Held;
 use super::image;
-use super::jail::{MadeSince, admit_weaknesses, look_at_covered, require_kept, tasks_max};
-use super::scratch::{Scratch, unscratched};
-use super::shown::{self, Nothing};
+use super::jail::{
+    MadeSince, admit_shipped, admit_weaknesses, look_at_covered, require_kept, tasks_max,
+};
+use super::scratch::{Room, Scratch, unscratched};
+use super::shown::{self, Covers, System};
 use super::subject::Subject;
+use crate::bounded::{self, Links};
 use crate::confine::{Confinement, Network};
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -29,6 +33,8 @@ use crate::outcome::{Failure, Outcome};
 use crate::plan::ProgramPlan;
 use crate::tier::Description;
 
+/// How much of the log of runsc is read.
+const LOG_BYTES_MAX: u64 = 8 << 20;
 /// The threads of the user-space kernel itself.
 const OWN_TASKS: u32 = 256;
 /// The memory of the user-space kernel itself.
@@ -37,7 +43,7 @@ const OWN_MEMORY_BYTES: u64 = 128 << 20;
 /// A call that runs on a kernel of its own.
 #[derive(Debug)]
 pub(super) struct Sandboxed {
-    held: Held,
+    pub(super) held: Held,
     // Removed once everything in it has ended.
     scratch: Scratch,
     log: PathBuf,
@@ -46,15 +52,20 @@ pub(super) struct Sandboxed {
 
 /// Does the steps of the plan, in their order.
 pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
+    let until = plan.until();
     let (prepared, Description { mut enforcement, .. }, _) = plan.into_parts();
     let Prepared { cleared, confinement, tier, .. } = prepared;
     let files = &confinement.files;
     shown::still_the_same(&cleared, &files.root)?;
-    let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
-    let cover = look_at_covered(files)?;
-    let absent = absent::watched(&cover.absent, &files.root)?;
-    let binds = shown::binds(&confinement, &cover, &Nothing::make(&scratch)?)?;
+    let scratch = Scratch::make(Room::Little, Some(files)).map_err(|error| unscratched(&error))?;
+    let mut cover = look_at_covered(files, until)?;
+    cover.leave_out_unnamed(files);
+    let writable = Writable::of(files)?;
+    let absent = absent::watched(&cover.unenforced(), files, &writable)?;
+    let covers = Covers::create(&scratch)?;
     let image = confinement.oci.image.as_ref().map(image::root_of).transpose()?;
+    let system = if image.is_none() { System::OfMachine } else { System::OfImage };
+    let binds = shown::binds(&confinement, &cover, (&covers, shown::folder(&cleared)), system)?;
     let is_rootless = !rustix::process::geteuid().is_root();
     let bundle = Bundle {
         argv: cleared.argv.words(),
@@ -62,6 +73,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
         // Without root the caller is the only user that there is, and is called root inside.
         user: if is_rootless { (0, 0) } else { shown::user(&confinement)? },
         binds: &binds,
+        git: GitSettings::for_cover(&cover),
         image: image.as_deref(),
     };
     bundle.write(scratch.path(), &confinement)?;
@@ -72,13 +84,13 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
     admit_weaknesses(&mut enforcement, &cover.present);
     cover.gaps.admit(&mut enforcement);
     require_kept(&enforcement, &confinement)?;
+    admit_shipped(&mut enforcement, &cover.present, &cover.gaps);
     let disk = shown::disk(&binds, &confinement)?;
     let words = words(&places, found.platform, &confinement);
     let program = cleared.argv.program().to_owned();
     let bytes = cleared.stdin.into_bytes();
-    let stdin = if bytes.is_empty() { Stdin::Empty } else { Stdin::Piped };
     let started = Instant::now();
-    let running = found.client.start(&words, stdin, Some(cgroup))?;
+    let running = found.client.start(&words, Some(cgroup))?;
     let held = Held {
         subject: Subject::from(running),
         scratch: None,
@@ -86,7 +98,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
         stdin: bytes,
         tier,
         enforcement,
-        since: MadeSince::after(&confinement.files, &cover),
+        since: MadeSince::after(&confinement.files, &cover, &writable),
         covered: cover.present,
         absent,
         disk,
@@ -99,9 +111,9 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
 
 impl Sandboxed {
     /// Watches the run to its end.
-    pub(super) fn wait(self, at_leisure: &dyn Fn()) -> Result<Outcome, Failure> {
-        let (outcome, was_killed) = self.held.wait_told(at_leisure);
-        let log = std::fs::read(&self.log).unwrap_or_default();
+    pub(super) fn wait(self) -> Result<Outcome, Failure> {
+        let (outcome, was_killed) = self.held.wait_told();
+        let log = bounded::read(&self.log, Links::Refused, LOG_BYTES_MAX).unwrap_or_default();
         let left = self.scratch.remove().err();
         let left = left.map(|error| format!("the scratch folder could not be removed: {error}"));
         let mut outcome = if was_killed || outcome.limit.is_some() {

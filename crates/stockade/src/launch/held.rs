@@ -1,21 +1,23 @@
 //! A program that runs, whatever its tier: watched to its end, and accounted for.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stockade_linux::{CgroupUsage, Ended};
 
-use super::absent::Absent;
+use super::absent::{Absent, Maker};
 use super::container::Eye;
 use super::disk::Disk;
+use super::git;
 use super::jail::{Covered, MadeSince, lose_mechanisms, lose_replaced};
 use super::scratch::Scratch;
 use super::subject::Subject;
 use super::tree::{is_out_of_memory, is_out_of_tasks};
-use super::watch::{End, Watch, Watched};
+use super::watch::{Breach, End, Watch, Watched};
 use crate::confine::Confinement;
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{LimitHit, Limits};
-use crate::outcome::{Exit, Outcome, Usage};
+use crate::outcome::{Denial, Exit, Outcome, Usage};
 use crate::tier::Tier;
 use crate::tier::process::cpu_seconds;
 
@@ -45,35 +47,37 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Takes so much off the time that the run has.
+    pub(super) fn spend(&mut self, spent: Duration) {
+        let wall = &mut self.confinement.limits.wall;
+        *wall = wall.saturating_sub(spent);
+    }
+
     /// Watches the run to its end, and does this meanwhile if it takes so long that there is time.
-    pub(super) fn wait(self, at_leisure: &dyn Fn()) -> Outcome {
-        self.wait_told(at_leisure).0
+    pub(super) fn wait(self) -> Outcome {
+        self.wait_told().0
     }
 
     /// The same, and whether it was us who ended it.
-    pub(super) fn wait_told(self, at_leisure: &dyn Fn()) -> (Outcome, bool) {
+    pub(super) fn wait_told(self) -> (Outcome, bool) {
         let Self { subject, scratch, started, stdin, confinement, .. } = self;
         let mut enforcement = self.enforcement;
         let watched = Watch::new(subject, &stdin, started, &confinement.limits)
             .with_disk(self.disk)
             .with_eye(self.eye)
-            .with_leisure(at_leisure)
             .run(&self.absent);
-        lose_replaced(&mut enforcement, &self.covered);
+        let replaced = lose_replaced(&mut enforcement, &self.covered);
         lose_mechanisms(&mut enforcement, &watched.lost);
         for (guarantee, why) in watched.eye.iter().flat_map(Eye::lost) {
             lose(&mut enforcement, *guarantee, why);
         }
         let counted = watched.tree.or_else(|| watched.eye.as_ref().and_then(Eye::usage));
-        let mut made: Vec<_> = self.absent.iter().filter_map(Absent::quarantine).collect();
-        made.extend(self.since.iter().flat_map(|since| since.quarantine(&mut enforcement)));
-        if !made.is_empty() {
-            only_detect(&mut enforcement);
-        }
-        if let Some(there) = made.iter().find(|made| !made.is_gone) {
-            lose(&mut enforcement, Guarantee::Protected, &there.note);
-        }
-        let mut notes: Vec<String> = made.into_iter().map(|made| made.note).collect();
+        let denials: Vec<Denial> =
+            watched.refused.iter().map(|path| Denial::of_creation(path)).collect();
+        let said = |denial: &Denial| format!("{:?}: {}", denial.path, denial.reason);
+        let mut notes: Vec<String> = denials.iter().map(said).collect();
+        notes.extend(why_ended(&watched, &replaced));
+        notes.extend(settle(&self.absent, self.since.as_ref(), &watched, &mut enforcement));
         if let Err(error) = scratch.map(Scratch::remove).transpose() {
             notes.push(format!("the scratch folder could not be removed: {error}"));
         }
@@ -107,6 +111,10 @@ impl Held {
             .or_else(|| limit_by_signal(exit, program_cpu, &confinement.limits))
             .or_else(|| limit_by_cgroup(exit, watched.tree))
             .or_else(|| limit_of_kernel(self.tier, watched.tree));
+        notes.extend(git::note(exit, &self.covered));
+        if exit != Exit::Code(0) {
+            notes.extend(confinement.hints);
+        }
         notes.extend(killed_in_part(limit, watched.tree));
         notes.extend(watched.parting.notes);
         let was_killed = matches!(&watched.end, End::Ended(ended) if ended.cause == stockade_linux::Cause::Killed);
@@ -118,12 +126,66 @@ impl Held {
             usage,
             tier: self.tier,
             enforcement,
+            denials,
             changes: None,
             notes,
             session: watched.parting.session,
         };
         (outcome, was_killed)
     }
+}
+
+/// Deals with protected paths that have appeared: what happened, in words.
+fn settle(
+    absent: &[Absent],
+    since: Option<&MadeSince>,
+    watched: &Watched,
+    enforcement: &mut [Enforced],
+) -> Vec<String> {
+    let makers = absent.iter().zip(&watched.makers).enumerate();
+    let settled = makers.filter_map(|(at, (one, maker))| {
+        let appeared = one.settle((*maker)?)?;
+        let is_changed = appeared.maker == Maker::Other && watched.changed.contains(&at);
+        Some(if is_changed { appeared.changed() } else { appeared })
+    });
+    let mut made: Vec<_> = settled.collect();
+    let maker = watched.maker_of_any;
+    made.extend(since.into_iter().flat_map(|since| since.settle(enforcement, maker)));
+    if !made.is_empty() {
+        only_detect(enforcement);
+    }
+    if let Some(there) =
+        made.iter().find(|one| one.is_there && (one.maker != Maker::Other || one.is_changed))
+    {
+        lose(enforcement, Guarantee::Protected, &there.note);
+    }
+    made.into_iter().map(|made| made.note).collect()
+}
+
+/// Why the tree was ended, if that was not for a limit, and what to do about it.
+fn why_ended(watched: &Watched, replaced: &[&Path]) -> Option<String> {
+    let reason = match (watched.breach?, replaced) {
+        (Breach::Created, _) => {
+            "a protected path was created while it was creating files; create that \
+                                 file yourself, outside of the sandbox"
+                .to_owned()
+        }
+        (Breach::Unconfined, [path, ..]) => format!(
+            "{path:?}, which it hides or protects, was replaced from outside during the run, so that \
+             nothing kept the program from the new file; run the call again"
+        ),
+        (Breach::Unconfined, []) => {
+            let mechanisms = watched.lost.iter().map(ToString::to_string);
+            let seen = watched.eye.iter().flat_map(Eye::lost).map(|(_, why)| why.clone());
+            let gone: Vec<String> = mechanisms.chain(seen).collect();
+            format!(
+                "what confined it was undone from outside ({}); run the call again, and `stockade \
+                 doctor` if that repeats",
+                gone.join("; ")
+            )
+        }
+    };
+    Some(format!("the sandbox was ended: {reason}"))
 }
 
 /// What the tree used. What the client of an engine uses says nothing of its container.
@@ -149,10 +211,10 @@ fn lose(enforcement: &mut [Enforced], guarantee: Guarantee, note: &str) {
 /// Says of a protected path that has come to be that it was not prevented, whoever made it.
 fn only_detect(enforcement: &mut [Enforced]) {
     for one in enforcement.iter_mut().filter(|one| one.guarantee == Guarantee::Protected) {
-        if one.kept > Kept::Detected {
-            one.kept = Kept::Detected;
+        if one.kept == Kept::Full {
             one.note = Some("a protected path was made, though not by the box".to_owned());
         }
+        one.kept = one.kept.min(Kept::Detected);
     }
 }
 

@@ -4,7 +4,6 @@
 //! trusts, and never from a call.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,11 +13,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use stockade_linux::{Spec, Stdin};
 
+use super::git::GitSettings;
 use super::held::Held;
 use super::machine::probe;
-use super::scratch::Scratch;
+use super::scratch::{Room, Scratch};
 use super::spec::{environment, not_started, rlimits, signal_scope};
 use super::subject::Subject;
+use crate::bounded;
 use crate::confine::{Confinement, Files, Network, Oci, Watched};
 use crate::hooks::{Ended, Fault, Ran, Runner};
 use crate::inspect::Seen;
@@ -67,16 +68,17 @@ impl HookRunner {
         let (program, path) = self.open(name)?;
         let confinement = self.confinement(command, wall);
         let description = process::describe(&confinement, probe());
-        let scratch = Scratch::make().map_err(|error| super::scratch::unscratched(&error))?;
+        let scratch =
+            Scratch::make(Room::Much, None).map_err(|error| super::scratch::unscratched(&error))?;
         let own_folder = scratch.path().as_os_str();
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let cwd = rustix::fs::openat(CWD, &self.root, folder, Mode::empty())
             .map_err(|errno| Failure::new("open the project", errno.to_string()))?;
         let spec = Spec {
-            script: is_script(&path).then(|| c_string(path.as_os_str())).transpose()?,
+            script: is_script(&program).then(|| c_string(path.as_os_str())).transpose()?,
             program,
             argv: words.iter().map(|word| c_string(word)).collect::<Result<_, _>>()?,
-            env: environment(&confinement, own_folder, own_folder)?,
+            env: environment(&confinement, own_folder, own_folder, &GitSettings::default())?,
             cwd,
             stdin: Stdin::Piped,
             rlimits: rlimits(&confinement)?,
@@ -147,12 +149,15 @@ impl HookRunner {
                 toolchains: Vec::new(),
                 hide: Vec::new(),
                 protect: Vec::new(),
+                untrusted: Vec::new(),
                 watched: Watched::Nothing,
                 sought: Arc::default(),
                 unkept: Arc::default(),
+                own: Arc::default(),
             },
             network: Network::Host,
             oci: Oci::default(),
+            hints: Vec::new(),
         }
     }
 
@@ -184,7 +189,7 @@ impl Runner for HookRunner {
         self.check(command)?;
         let held = self.held(command, stdin, wall);
         let held = held.map_err(|failure| Fault::NotStarted(failure.message))?;
-        Ok(ran(held.wait(&|| ()), wall))
+        Ok(ran(held.wait(), wall))
     }
 }
 
@@ -207,10 +212,8 @@ fn is_executable(handle: &OwnedFd, path: &Path) -> bool {
         && rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
-fn is_script(path: &Path) -> bool {
-    let mut start = [0_u8; 2];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && start == *b"#!"
+fn is_script(handle: &OwnedFd) -> bool {
+    bounded::read_head(handle.as_fd(), 2).is_ok_and(|start| start == *b"#!")
 }
 
 fn c_string(text: &OsStr) -> Result<CString, Failure> {

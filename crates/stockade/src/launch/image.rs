@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::container::Engine;
-use super::scratch::Scratch;
+use super::scratch::{Room, Scratch};
 use crate::call::CallId;
-use crate::confine::{ImageName, Network, Oci};
+use crate::confine::{ImageName, Network, Oci, data_folder};
 use crate::outcome::Failure;
 
 /// Folders that every root needs, with their rights: what is mounted on, and scratch.
@@ -58,13 +58,10 @@ pub(super) fn root_of(image: &ImageName) -> Result<PathBuf, Failure> {
 /// Where an image is kept: in `$XDG_DATA_HOME/stockade/images`. Engines call `tools` also
 /// `localhost/tools:latest`.
 fn place_of(image: &ImageName) -> Option<PathBuf> {
-    let data =
-        std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")))?;
     let name = image.as_str();
     let name = name.strip_prefix("localhost/").unwrap_or(name);
     let name = name.strip_suffix(":latest").unwrap_or(name);
-    Some(data.join("stockade/images").join(name.replace('/', "+")))
+    Some(data_folder()?.join("images").join(name.replace('/', "+")))
 }
 
 fn stage(source: &Path, staging: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -134,7 +131,7 @@ fn give_to_engine(
     oci: &Oci,
 ) -> Result<Option<&'static str>, Failure> {
     let Some(engine) = Engine::find(oci, Network::None) else { return Ok(None) };
-    let scratch = Scratch::make().map_err(|error| failed(error.to_string()))?;
+    let scratch = Scratch::make(Room::Much, None).map_err(|error| failed(error.to_string()))?;
     let path = scratch.path().join("image.tar");
     pack(root, &path).map_err(|error| failed_at(&path, &error))?;
     let answer =

@@ -28,6 +28,7 @@ pub(super) fn start(plan: InlinePlan) -> Outcome {
         usage: Usage { wall: started.elapsed(), ..Usage::default() },
         tier,
         enforcement: description.enforcement,
+        denials: Vec::new(),
         changes: None,
         notes: Vec::new(),
         session: None,

@@ -1,16 +1,20 @@
 //! The `jail` tier, applied: turns the plan's files and network into a box.
 
 mod broker;
+mod cache;
 mod cover;
-mod draft;
+mod exceptions;
 mod forms;
 mod gaps;
+mod git_files;
 mod house;
 mod kept;
 mod locks;
 mod made;
 mod names;
 mod root;
+mod search;
+mod sieve;
 mod sought;
 mod walk;
 
@@ -27,9 +31,8 @@ use stockade_linux::{
 
 pub(super) use self::broker::is_to_blame as is_broker_to_blame;
 pub(super) use self::cover::{
-    Cover, Covered, admit_weaknesses, look as look_at_covered, lose_replaced,
+    Cover, Covered, admit_shipped, admit_weaknesses, look as look_at_covered, lose_replaced,
 };
-pub(super) use self::draft::Draft;
 use self::forms::NotBoxed;
 pub(super) use self::forms::start;
 pub(super) use self::house::{House, Surroundings, house, surroundings};
@@ -39,8 +42,9 @@ pub(super) use self::made::Made as MadeSince;
 use self::root::{HOME, TEMPORARY, c_path, landlock, mounts};
 pub(super) use self::root::{SYSTEM, not_whole_machine, placed};
 pub use self::sought::{Searched, search};
-use super::absent::{self, Absent};
+use super::absent::{self, Absent, Writable};
 use super::disk::Disk;
+use super::git::GitSettings;
 use super::held::Held;
 use super::spec::{Added, environment, input, not_started, rlimits_of_each, spec};
 use super::subject::Subject;
@@ -56,50 +60,37 @@ struct Made {
     ready: Ready,
     cover: Cover,
     absent: Vec<Absent>,
+    writable: Vec<Writable>,
     disk: Option<Disk>,
     program: CString,
     folder: InBox,
 }
 
-/// When a box gets its program.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Handed {
-    /// Before it is looked at, if it can be.
-    Early,
-    /// When it has been looked at: it is not known before.
-    Later,
-}
-
 /// Does the steps that make the box, in their order.
 fn make(
-    cleared: &Cleared,
+    (cleared, until): (&Cleared, Instant),
     confinement: &Confinement,
     steps: &[Step],
-    (yard, draft): (&Yard, Option<Draft>),
-    handed: Handed,
+    yard: &Yard,
 ) -> Result<Made, NotBoxed> {
     let program = c_path(&cleared.opened()?.path)?;
-    let cover = cover::look(&confinement.files)?;
+    let cover = cover::look(&confinement.files, until)?;
     let folder = in_box(cleared, &cover)?;
-    let absent = absent::watched(&cover.absent, &confinement.files.root)?;
-    let jail = match draft.and_then(|draft| draft.of_same(confinement, steps, &cover)) {
-        Some(jail) => jail,
-        None => described(&program, confinement, steps, &cover)?,
-    };
-    let disk = disk_of_box(jail.root.as_deref().unwrap_or_default(), &confinement.limits)?;
+    let mut jail = described(&program, confinement, steps, &cover)?;
+    if let InBox::Hidden(place) = &folder {
+        jail.cwd.clone_from(place);
+    }
+    let mounts = jail.root.as_deref().unwrap_or_default();
+    let writable = writable_in(mounts)?;
+    let absent = absent::watched(&cover.unenforced(), &confinement.files, &writable)?;
+    let disk = disk_of_box(mounts, &confinement.limits)?;
     let has_broker = !jail.forbidden.is_empty();
-    let for_box = |cgroup: Option<&Cgroup>| {
-        // What goes wrong is told when it is to run.
-        let added = (handed == Handed::Early).then(|| added(cgroup, confinement).ok())??;
-        let spec = spec(cleared, added).ok()?;
-        Some(Program { spec, path: program.clone(), folder: folder.clone() })
-    };
-    let ready = yard.ready_for(jail, tree_limits(&confinement.limits), &for_box);
+    let ready = yard.ready(jail, tree_limits(&confinement.limits));
     let ready = ready.map_err(|error| match error {
         error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
         error => NotBoxed::at(error),
     })?;
-    Ok(Made { ready, cover, absent, disk, program, folder })
+    Ok(Made { ready, cover, absent, writable, disk, program, folder })
 }
 
 /// Where in the box the program starts: in the folder that was judged, or where the box hides it.
@@ -122,11 +113,14 @@ fn described(
     let mut jail = Jail::new(program, c"/");
     // A box that waits covers the files that were there when it was made.
     jail.stamp = cover.stamp();
-    let mounts = mounts(&confinement.files, &cover.present)?;
+    let mounts = mounts(&confinement.files, cover)?;
     jail.landlock = steps.contains(&Step::Landlock).then(|| landlock(&mounts));
     jail.root = Some(mounts);
     if steps.contains(&Step::Broker) {
         jail.forbidden = broker::forbidden(&confinement.files, cover)?;
+    }
+    if steps.contains(&Step::RefuseCreation) {
+        jail.refused = broker::refused(cover, jail.root.as_deref().unwrap_or_default())?;
     }
     jail.network = network_of_box(confinement.network);
     jail.filter = Some(filter(confinement.network));
@@ -137,16 +131,12 @@ fn described(
 /// Runs the program in its box, if that is as it has to be.
 fn run(prepared: Prepared, enforcement: Vec<Enforced>, made: Made) -> Result<Held, Failure> {
     let Prepared { cleared, confinement, tier, .. } = prepared;
-    let enforcement = kept_by(&made, enforcement, &confinement)?;
-    let Made { ready, cover, absent, disk, program, folder } = made;
+    let mut enforcement = kept_by(&made, enforcement, &confinement)?;
+    admit_shipped(&mut enforcement, &made.cover.present, &made.cover.gaps);
+    let Made { ready, cover, absent, writable, disk, program, folder } = made;
     let started = Instant::now();
-    let running = if ready.is_handed() {
-        ready.go()
-    } else {
-        let spec = spec(&cleared, added(ready.cgroup(), &confinement)?)?;
-        ready.run(Program { spec, path: program, folder })
-    };
-    let running = running.map_err(not_started)?;
+    let spec = spec(&cleared, added(ready.cgroup(), &confinement, &cover)?)?;
+    let running = ready.run(Program { spec, path: program, folder }).map_err(not_started)?;
     Ok(Held {
         subject: Subject::from(running),
         scratch: None,
@@ -156,7 +146,7 @@ fn run(prepared: Prepared, enforcement: Vec<Enforced>, made: Made) -> Result<Hel
         enforcement,
         absent,
         disk,
-        since: MadeSince::after(&confinement.files, &cover),
+        since: MadeSince::after(&confinement.files, &cover, &writable),
         covered: cover.present,
         confinement,
         dies_at_once: true,
@@ -175,7 +165,10 @@ fn kept_by(
             return Err(incomplete(&seen.missing));
         }
         if !seen.kept.contains(&Mechanism::Broker) {
-            broker::forget(&mut enforcement);
+            broker::forget(&mut enforcement, Mechanism::Broker.name());
+        }
+        if made.absent.is_empty() {
+            broker::forget(&mut enforcement, "notification");
         }
         credit(&mut enforcement, seen);
     }
@@ -190,7 +183,11 @@ fn kept_by(
 const ABOVE_CGROUP: u64 = 16;
 
 /// What a box adds to a program.
-fn added(cgroup: Option<&Cgroup>, confinement: &Confinement) -> Result<Added, Failure> {
+fn added(
+    cgroup: Option<&Cgroup>,
+    confinement: &Confinement,
+    cover: &Cover,
+) -> Result<Added, Failure> {
     let mut rlimits = rlimits_of_each(confinement);
     let keeps = |controller| cgroup.is_some_and(|cgroup| cgroup.kept().contains(&controller));
     // The box's user namespace has a count of its own, so that this holds for the box alone. A
@@ -203,7 +200,12 @@ fn added(cgroup: Option<&Cgroup>, confinement: &Confinement) -> Result<Added, Fa
         rlimits.address_space_bytes = None;
     }
     Ok(Added {
-        env: environment(confinement, OsStr::new(HOME), OsStr::new(TEMPORARY))?,
+        env: environment(
+            confinement,
+            OsStr::new(HOME),
+            OsStr::new(TEMPORARY),
+            &GitSettings::for_cover(cover),
+        )?,
         rlimits,
         processes_max: confinement.limits.processes,
         signal_scope: None,
@@ -213,11 +215,30 @@ fn added(cgroup: Option<&Cgroup>, confinement: &Confinement) -> Result<Added, Fa
 
 /// How full the disk is that the box can write.
 fn disk_of_box(mounts: &[Mount], limits: &Limits) -> Result<Option<Disk>, Failure> {
-    let writable = mounts.iter().filter_map(|mount| {
+    watched_disk(written(mounts), limits)
+}
+
+/// The folders that the box can write, by the handles that it gets them by.
+fn writable_in(mounts: &[Mount]) -> Result<Vec<Writable>, Failure> {
+    written(mounts).map(|(path, handle)| Writable::opened(path, handle)).collect()
+}
+
+fn written(mounts: &[Mount]) -> impl Iterator<Item = (PathBuf, BorrowedFd<'_>)> {
+    mounts.iter().filter_map(|mount| {
         let Mount::Bind { source, target, access: Access::Writable } = mount else { return None };
+        // One in a protected folder is part of a folder that is listed already.
+        if mounts.iter().any(|other| protects(other, target)) {
+            return None;
+        }
         Some((PathBuf::from(OsStr::from_bytes(target.to_bytes())), source.as_fd()))
-    });
-    watched_disk(writable, limits)
+    })
+}
+
+/// Whether a mount protects a folder in which this path lies.
+fn protects(mount: &Mount, path: &CStr) -> bool {
+    let Mount::Protect { target } = mount else { return false };
+    let rest = path.to_bytes().strip_prefix(target.to_bytes());
+    rest.is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 /// How full the disk is in these folders.

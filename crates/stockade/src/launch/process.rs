@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use super::git::GitSettings;
 use super::held::Held;
-use super::scratch::{Scratch, unscratched};
+use super::scratch::{Room, Scratch, unscratched};
 use super::spec::{Added, environment, input, not_started, rlimits, signal_scope, spec};
 use super::subject::Subject;
 use crate::gate::Prepared;
@@ -16,10 +17,11 @@ pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
     let (prepared, description, _) = plan.into_parts();
     let Description { steps, enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
-    let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
+    let scratch =
+        Scratch::make(Room::Much, Some(&confinement.files)).map_err(|error| unscratched(&error))?;
     let own_folder = scratch.path().as_os_str();
     let added = Added {
-        env: environment(&confinement, own_folder, own_folder)?,
+        env: environment(&confinement, own_folder, own_folder, &GitSettings::default())?,
         rlimits: rlimits(&confinement)?,
         processes_max: confinement.limits.processes,
         signal_scope: signal_scope(&steps)?,

@@ -16,14 +16,6 @@ const FULL_MAX: usize = 1_000;
 /// How long a removal may take, unless there is a reason for less.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Removes a folder with all in it, or anything else by its name.
-pub(super) fn remove_any(at: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
-    match rustix::fs::unlinkat(at, name, AtFlags::empty()) {
-        Err(Errno::ISDIR) => remove(at, name, TIME_MAX),
-        other => other,
-    }
-}
-
 /// Removes a folder with all in it; `BUSY` if that takes longer than this.
 pub(super) fn remove(base: BorrowedFd<'_>, name: &OsStr, longest: Duration) -> Result<(), Errno> {
     let until = Instant::now().checked_add(longest);

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::removal::{TIME_MAX, open_closed, open_folder, remove};
 use crate::call::CallId;
+use crate::confine::{Files, last_scratch_base, real, scratch_bases};
 use crate::files::leftover;
 use crate::outcome::Failure;
 
@@ -35,9 +36,10 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder that only this user can enter.
-    pub(super) fn make() -> std::io::Result<Self> {
-        let (base, base_path) = open_base()?;
+    /// Makes a folder that only this user can enter, and that is in none of these folders if that can
+    /// be arranged.
+    pub(super) fn make(room: Room, files: Option<&Files>) -> std::io::Result<Self> {
+        let (base, base_path) = open_base(room, files)?;
         for _ in 0..MAKE_TRIES {
             let name = OsString::from(format!("run-{}", CallId::new()));
             rustix::fs::mkdirat(&base, &name, Mode::RWXU)?;
@@ -94,15 +96,25 @@ fn claim(base: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
 
 /// Removes what runs of killed supervisors left behind. Returns how many folders and files went.
 pub fn sweep() -> std::io::Result<usize> {
-    let (base, _) = open_base()?;
+    // Where there is none, one is made: a sandbox that starts now must not be the first to do so.
+    open_base(Room::Little, None)?;
     let mut swept = 0_usize;
-    for entry in Dir::read_from(&base)? {
+    for path in scratch_bases().into_iter().chain([last_scratch_base()]) {
+        let Ok(base) = open_private(&path) else { continue };
+        swept = swept.saturating_add(sweep_in(base.as_fd())?);
+    }
+    Ok(swept)
+}
+
+fn sweep_in(base: BorrowedFd<'_>) -> std::io::Result<usize> {
+    let mut swept = 0_usize;
+    for entry in Dir::read_from(base)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         let is_swept = if leftover::is_note(name) {
-            leftover::sweep(base.as_fd(), name)?
+            leftover::sweep(base, name)?
         } else {
-            name.as_bytes().starts_with(b"run-") && is_removed(base.as_fd(), name)
+            name.as_bytes().starts_with(b"run-") && is_removed(base, name)
         };
         swept = swept.saturating_add(usize::from(is_swept));
     }
@@ -118,27 +130,69 @@ fn is_removed(base: BorrowedFd<'_>, name: &OsStr) -> bool {
     })
 }
 
-/// The folder of this user that holds all scratch folders. Where someone else has taken its name
-/// in a shared `/tmp`, that is an error and not a place to put files.
-pub(super) fn open_base() -> std::io::Result<(OwnedFd, PathBuf)> {
-    let own = rustix::process::geteuid();
-    let path = std::env::temp_dir().join(format!("stockade-{}", own.as_raw()));
-    match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(errno) => return Err(errno.into()),
+/// How much a scratch folder will hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// A few small files.
+    Little,
+    /// What a program writes, so that memory is not the place for it.
+    Much,
+}
+
+/// The folder of this user that holds all scratch folders, outside of these files if that can be
+/// arranged. Where someone else has taken its name in a shared folder, the next place is taken.
+pub(super) fn open_base(room: Room, files: Option<&Files>) -> std::io::Result<(OwnedFd, PathBuf)> {
+    let mut bases = scratch_bases();
+    if room == Room::Much {
+        // Stable: the order among others stays as it is.
+        bases.sort_by_key(|base| is_cramped(base));
     }
+    let is_shown = |base: &PathBuf| {
+        let base = real(base);
+        files.is_some_and(|files| files.own.iter().any(|own| own.path == base))
+    };
+    bases.sort_by_key(is_shown);
+    let mut first = None;
+    for base in bases.into_iter().chain([last_scratch_base()]) {
+        match made(&base) {
+            Ok(handle) => return Ok((handle, base)),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| Errno::NOENT.into()))
+}
+
+/// Whether a base is in memory that is not the memory of `/tmp`.
+fn is_cramped(base: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    let folder = base.parent().unwrap_or(base);
+    let device = |path: &Path| rustix::fs::stat(path).map(|found| found.st_dev).ok();
+    let kind = rustix::fs::statfs(folder).map(|found| found.f_type);
+    kind.is_ok_and(|kind| kind == TMPFS) && device(folder) != device(Path::new("/tmp"))
+}
+
+fn made(path: &Path) -> std::io::Result<OwnedFd> {
+    match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => open_private(path),
+        Err(errno) => {
+            let message = format!("could not make {}: {errno}", path.display());
+            Err(std::io::Error::other(message))
+        }
+    }
+}
+
+fn open_private(path: &Path) -> std::io::Result<OwnedFd> {
     let base = open_folder(CWD, path.as_os_str())?;
     let stat = rustix::fs::fstat(&base)?;
-    if stat.st_uid != own.as_raw() || stat.st_mode & 0o077 != 0 {
-        let message =
-            format!("{} is not a private folder of this user; set TMPDIR", path.display());
+    if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o077 != 0 {
+        let message = format!("{} is not a private folder of this user", path.display());
         return Err(std::io::Error::other(message));
     }
-    Ok((base, path))
+    Ok(base)
 }
 
 /// Why there is no scratch folder.
 pub(super) fn unscratched(error: &std::io::Error) -> Failure {
     Failure::new("make the scratch folder", error.to_string())
-        .remedy("make room in the folder for temporary files, or name another with TMPDIR")
+        .remedy("make room in /tmp or /var/tmp, and let this user make folders in one of them")
 }

@@ -5,10 +5,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
+
 use super::disk::Disk;
 use super::jail::{Cover, Covered, not_whole_machine, placed};
+use super::own;
 use super::scratch::{Scratch, unscratched};
-use crate::confine::Confinement;
+use crate::confine::{Confinement, SYSTEM};
 use crate::gate::Cleared;
 use crate::guarantee::Guarantee;
 use crate::outcome::Failure;
@@ -19,6 +22,9 @@ pub(super) const TEMPORARY: &str = "/tmp";
 pub(super) const TEMPORARY_BYTES: u64 = 1 << 30;
 /// Who runs a program where the project is root's.
 const NOBODY: u32 = 65534;
+
+/// The size of a larger hidden file is not shown: not every file system could hold the cover.
+const SIZE_SHOWN_MAX: u64 = 1 << 30;
 
 /// One path of the machine in the box.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,34 +41,75 @@ pub(super) enum Access {
     Writable,
 }
 
-/// Two things with nothing in them, to be shown in place of what is hidden.
-#[derive(Debug)]
-pub(super) struct Nothing {
-    file: PathBuf,
-    folder: PathBuf,
+/// Whose system folders the box has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum System {
+    /// This machine's, and its toolchains.
+    OfMachine,
+    /// Those of an image.
+    OfImage,
 }
 
-impl Nothing {
-    /// Makes them in the folder of a run.
-    pub(super) fn make(scratch: &Scratch) -> Result<Self, Failure> {
-        let (file, folder) = (scratch.path().join("nothing"), scratch.path().join("empty"));
-        let made = fs::write(&file, b"")
-            .and_then(|()| fs::create_dir(&folder))
-            .and_then(|()| fs::set_permissions(&file, Permissions::from_mode(0o444)))
-            .and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o555)));
-        made.map_err(|error| unscratched(&error))?;
-        Ok(Self { file, folder })
+/// Files and folders to be shown in place of what is hidden. They cannot be opened: an empty file would be
+/// taken for the content.
+#[derive(Debug)]
+pub(super) struct Covers {
+    base: PathBuf,
+    closed: PathBuf,
+    empty: PathBuf,
+}
+
+impl Covers {
+    /// Creates them in the folder of a run.
+    pub(super) fn create(scratch: &Scratch) -> Result<Self, Failure> {
+        let [base, closed, empty] =
+            ["covers", "closed", "empty"].map(|name| scratch.path().join(name));
+        let created = fs::create_dir(&base)
+            .and_then(|()| create_folder(&closed, 0))
+            .and_then(|()| create_folder(&empty, 0o555));
+        created.map_err(|error| unscratched(&error))?;
+        Ok(Self { base, closed, empty })
     }
+
+    /// What is shown in place of a path. The working directory has to be entered, and is empty.
+    fn instead_of(&self, path: &Path, number: usize, cwd: &Path) -> Result<PathBuf, Failure> {
+        let found = fs::symlink_metadata(path)
+            .map_err(|error| Failure::new("hide a path", format!("{path:?}: {error}")))?;
+        if found.is_dir() {
+            return Ok(if path == cwd { self.empty.clone() } else { self.closed.clone() });
+        }
+        let file = self.base.join(number.to_string());
+        create_file_like(&file, &found).map_err(|error| unscratched(&error))?;
+        Ok(file)
+    }
+}
+
+fn create_folder(path: &Path, mode: u32) -> std::io::Result<()> {
+    fs::create_dir(path).and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode)))
+}
+
+/// Creates a closed file with the size, the time and the executable bit of another. With
+/// `core.checkStat=minimal`, git takes it for a file that has not changed and does not open it.
+fn create_file_like(path: &Path, other: &fs::Metadata) -> std::io::Result<()> {
+    let file = fs::File::create_new(path)?;
+    let size_max = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX).min(SIZE_SHOWN_MAX);
+    if other.is_file() && other.size() <= size_max {
+        file.set_len(other.size())?;
+        file.set_modified(other.modified()?)?;
+    }
+    file.set_permissions(Permissions::from_mode(other.mode() & 0o100))
 }
 
 /// The project and what the policy adds to it, with what is hidden and protected in it.
 pub(super) fn binds(
     confinement: &Confinement,
     cover: &Cover,
-    nothing: &Nothing,
+    (covers, cwd): (&Covers, &Path),
+    system: System,
 ) -> Result<Vec<Bind>, Failure> {
     let files = &confinement.files;
     not_whole_machine(files)?;
+    own::no_links(files)?;
     let place = |paths: &[PathBuf]| {
         paths.iter().map(|path| placed(path, &files.root)).collect::<Result<Vec<_>, _>>()
     };
@@ -73,11 +120,27 @@ pub(super) fn binds(
     }
     binds.extend(write.iter().map(|path| Bind::own(path, Access::Writable)));
     binds.extend(read.iter().map(|path| Bind::own(path, Access::ReadOnly)));
-    let shown = binds.clone();
+    let mut shown: Vec<PathBuf> = binds.iter().map(|bind| bind.target.clone()).collect();
+    if system == System::OfMachine {
+        shown.extend(SYSTEM.map(PathBuf::from));
+        shown.extend(files.toolchains.iter().map(|one| one.path.clone()));
+    }
     // A link has no mount of its own; what that weakens is in the enforcement.
     let kept: Vec<&Covered> = cover.present.iter().filter(|one| is_shown(one, &shown)).collect();
-    pin(&write, &kept, &mut binds);
-    binds.extend(kept.into_iter().map(|one| covering(one, nothing)));
+    let outer = binds.len();
+    binds.extend(cover.exceptions.iter().map(|one| Bind::own(one.path(), Access::Writable)));
+    pin(&write, &kept, cover, &mut binds);
+    for (number, one) in kept.into_iter().enumerate() {
+        let source = if one.guarantee() == Guarantee::Reads {
+            covers.instead_of(one.path(), number, cwd)?
+        } else {
+            one.path().to_owned()
+        };
+        binds.push(Bind { source, target: one.path().to_owned(), access: Access::ReadOnly });
+    }
+    // A bind shows the machine's own folder, without what was bound in it before.
+    let inner = binds.get_mut(outer..).unwrap_or_default();
+    inner.sort_by_key(|bind| bind.target.components().count());
     Ok(binds)
 }
 
@@ -88,32 +151,24 @@ impl Bind {
     }
 }
 
-fn is_shown(one: &Covered, shown: &[Bind]) -> bool {
-    !one.is_link() && shown.iter().any(|bind| one.path().starts_with(&bind.target))
+fn is_shown(one: &Covered, shown: &[PathBuf]) -> bool {
+    !one.is_link() && shown.iter().any(|folder| one.path().starts_with(folder))
 }
 
-/// Pins every folder on the way down to what is kept, so that none can be moved aside with it.
-fn pin(write: &[PathBuf], kept: &[&Covered], binds: &mut Vec<Bind>) {
+/// Pins every folder on the way down to what is kept, so that none can be moved aside with it. What lies
+/// in a protected folder cannot be moved anyway, and a pin would make it writable.
+fn pin(write: &[PathBuf], kept: &[&Covered], cover: &Cover, binds: &mut Vec<Bind>) {
     for one in kept {
         for folder in write.iter().filter(|folder| one.path().starts_with(folder)) {
             let above = one.path().ancestors().skip(1).take_while(|above| above != folder);
             for above in above.collect::<Vec<_>>().into_iter().rev() {
-                if !binds.iter().any(|bind| bind.target == above) {
+                let is_known = binds.iter().any(|bind| bind.target == above);
+                if !is_known && !cover.is_in_covered(above) {
                     binds.push(Bind::own(above, Access::Writable));
                 }
             }
         }
     }
-}
-
-fn covering(one: &Covered, nothing: &Nothing) -> Bind {
-    let is_hidden = one.guarantee() == Guarantee::Reads;
-    let source = match (is_hidden, one.path().is_dir()) {
-        (true, true) => nothing.folder.clone(),
-        (true, false) => nothing.file.clone(),
-        (false, _) => one.path().to_owned(),
-    };
-    Bind { source, target: one.path().to_owned(), access: Access::ReadOnly }
 }
 
 /// That a program of the project is still the file that was judged, for a runtime finds it by name.

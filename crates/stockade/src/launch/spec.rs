@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SealFlags};
 use stockade_linux::{Errno, Rlimits, Spec, StartError, Stdin};
 
+use super::git::GitSettings;
 use super::remedy;
 use crate::confine::Confinement;
 use crate::gate::{Cleared, Folder, StandardInput};
@@ -95,19 +96,21 @@ pub(super) fn signal_scope(steps: &[Step]) -> Result<Option<OwnedFd>, Failure> {
     })
 }
 
-/// The variables of the run, with its own folder as `HOME` and `TMPDIR` unless they are listed.
+/// The variables of the run, with its own folder as `HOME` and `TMPDIR` unless they are listed, and
+/// with settings for git.
 pub(super) fn environment(
     confinement: &Confinement,
     home: &OsStr,
     temporary: &OsStr,
+    git: &GitSettings,
 ) -> Result<Vec<CString>, Failure> {
     let own = [(OsStr::new("HOME"), home), (OsStr::new("TMPDIR"), temporary)];
-    let listed =
-        confinement.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let mut listed = confinement.environment.clone();
+    git.add_to(&mut listed);
     let is_listed = |name: &OsStr| confinement.environment.iter().any(|(known, _)| known == name);
     own.into_iter()
         .filter(|(name, _)| !is_listed(name))
-        .chain(listed)
+        .chain(listed.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
         .map(|(name, value)| {
             let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
             CString::new(bytes).map_err(|_nul| {

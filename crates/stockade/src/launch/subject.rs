@@ -2,12 +2,15 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stockade_linux::{
-    Cgroup, CgroupUsage, Controller, Ended, KeeperLost, Mechanism, Running, Sample,
+    Cgroup, CgroupUsage, Controller, Creations, Creator, Ended, KeeperLost, Mechanism, Running,
+    Sample,
 };
 
+use super::absent::{Absent, Maker};
 use super::warm::Lent;
 use crate::outcome::SessionUse;
 
@@ -88,14 +91,6 @@ impl Subject {
         }
     }
 
-    /// Says that it seems to end.
-    pub(super) fn make_way(&self) {
-        match self {
-            Self::Program(running) => running.make_way(),
-            Self::Lent(_) => {}
-        }
-    }
-
     /// Asks it to stop by itself; how long it has for that, if it can be asked, and once only.
     pub(super) fn interrupt(&mut self) -> Option<Duration> {
         match self {
@@ -155,6 +150,42 @@ impl Subject {
     pub(super) fn adopter(&self) -> Option<u32> {
         let running = self.running();
         running.keeper_pid().or_else(|| u32::try_from(running.pid()).ok())
+    }
+
+    /// Who created a protected path; nothing if it does not exist.
+    pub(super) fn maker_of(&self, absent: &Absent) -> Option<Maker> {
+        let is_there = || absent.has_appeared();
+        let running = self.running();
+        let seen = running.attested().map(|seen| seen.kept.as_slice()).unwrap_or_default();
+        match running.creations() {
+            Some(creations) => {
+                let creator = creations.creator_of(absent.path(), &is_there)?;
+                Some(match creator {
+                    Creator::Program => Maker::Sandbox,
+                    Creator::Other => Maker::Other,
+                    Creator::Undecided => Maker::Undecided,
+                })
+            }
+            // The broker creates every name of the sandbox, and never this one.
+            None if seen.contains(&Mechanism::Broker) => is_there().then_some(Maker::Other),
+            None => is_there().then_some(Maker::Sandbox),
+        }
+    }
+
+    /// Who created files that match a pattern: not the sandbox, if it created nothing at all.
+    pub(super) fn maker_of_any(&self) -> Maker {
+        let creations = self.running().creations();
+        if creations.is_some_and(|creations| !creations.is_any()) {
+            Maker::Other
+        } else {
+            Maker::Sandbox
+        }
+    }
+
+    /// The protected paths whose creation was refused.
+    pub(super) fn refused(&self) -> Vec<PathBuf> {
+        let creations = self.running().creations();
+        creations.into_iter().flat_map(Creations::refused).map(Path::to_owned).collect()
     }
 
     /// Lets go of it after its end.

@@ -68,7 +68,7 @@ impl Interpreters {
             return afresh(plan);
         }
         // What cannot be looked at now is told by the start of a box of its own.
-        let Ok(around) = jail::surroundings(&plan.prepared().confinement) else {
+        let Ok(around) = jail::surroundings(&plan.prepared().confinement, plan.until()) else {
             return afresh(plan);
         };
         let key = Key::of(&plan, kind, &around.stamp)?;

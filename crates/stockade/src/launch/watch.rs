@@ -1,6 +1,8 @@
 //! The one loop that watches a run: both streams, stdin, the deadline and the end, together.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -8,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use stockade_linux::{Cause, CgroupUsage, Ended, Mechanism};
 
-use super::absent::Absent;
+use super::absent::{Absent, Maker, Sight};
 use super::container::Eye;
 use super::disk::Disk;
 use super::subject::{Parting, Subject};
@@ -25,6 +27,8 @@ const KILL_MAX: Duration = Duration::from_secs(10);
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 /// The same while it is being found out who has filled the disk.
 const SURVEY_PAUSE: Duration = Duration::from_millis(10);
+/// How many looks may leave open who created a protected path.
+const UNDECIDED_MAX: u32 = 20;
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A run under watch.
@@ -41,13 +45,16 @@ pub(super) struct Watch<'a> {
     killed: Option<Instant>,
     /// When the tree is looked at next, if it is.
     next_look: Option<Instant>,
+    /// How many looks in a row could not tell who created a protected path.
+    undecided: u32,
     lost: Vec<Mechanism>,
+    breach: Option<Breach>,
+    /// The protected paths that somebody else created, as they were first seen.
+    sights: BTreeMap<usize, Sight>,
     disk: Option<Disk>,
     eye: Option<Eye>,
     tree: Tree,
     buffer: Vec<u8>,
-    /// What can wait, and until when.
-    leisure: Option<(Instant, &'a dyn Fn())>,
 }
 
 /// What was seen.
@@ -59,6 +66,8 @@ pub(super) struct Watched {
     pub(super) wall: Duration,
     /// What a box has lost while it ran.
     pub(super) lost: Vec<Mechanism>,
+    /// Why the tree was ended, if that was not for a limit.
+    pub(super) breach: Option<Breach>,
     /// What the whole tree used, where a cgroup counted it.
     pub(super) tree: Option<CgroupUsage>,
     /// The most memory that was seen in samples of the tree.
@@ -67,6 +76,23 @@ pub(super) struct Watched {
     pub(super) eye: Option<Eye>,
     /// What an interpreter leaves to be said.
     pub(super) parting: Parting,
+    /// Who created the protected paths that have appeared, in the order of those watched.
+    pub(super) makers: Vec<Option<Maker>>,
+    /// Which of these have changed since they were first seen, by their places in that order.
+    pub(super) changed: BTreeSet<usize>,
+    /// Who created files that match a pattern.
+    pub(super) maker_of_any: Maker,
+    /// Protected paths whose creation was refused.
+    pub(super) refused: Vec<PathBuf>,
+}
+
+/// What a tree is ended for, besides its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Breach {
+    /// Something that confined it is gone.
+    Unconfined,
+    /// A protected path has appeared.
+    Created,
 }
 
 /// How a watch ended.
@@ -108,19 +134,15 @@ impl<'a> Watch<'a> {
             limit: None,
             killed: None,
             next_look: is_looked_at.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
+            undecided: 0,
             lost: Vec::new(),
+            breach: None,
+            sights: BTreeMap::new(),
             disk: None,
             eye: None,
             tree,
             buffer: Vec::with_capacity(BUFFER_BYTES),
-            leisure: None,
         }
-    }
-
-    /// Also does this once there is time, if the run takes so long.
-    pub(super) fn with_leisure(mut self, work: &'a dyn Fn()) -> Self {
-        self.leisure = Instant::now().checked_add(LOOK_PAUSE).map(|from| (from, work));
-        self
     }
 
     /// Also watches what is added to the disk.
@@ -155,21 +177,30 @@ impl<'a> Watch<'a> {
             self.transfer(ready);
             self.hold_to_limits();
             self.look_at_box(absent);
-            self.use_leisure();
         };
         self.drain();
         let wall = self.started.elapsed();
         if let End::Ended(ended) = &end {
-            self.limit = match ended.cause {
+            (self.limit, self.breach) = match ended.cause {
                 // It ended by itself before our order came: no limit of ours did it.
-                Cause::Exited => None,
-                Cause::Killed => self.limit,
-                Cause::ProcessLimit => Some(LimitHit::Processes),
+                Cause::Exited => (None, None),
+                Cause::Killed => (self.limit, self.breach),
+                Cause::ProcessLimit => (Some(LimitHit::Processes), None),
             };
         }
         let tree = self.subject.usage();
+        let makers = absent.iter().map(|one| self.maker_at_end(one)).collect();
+        let now = |at: &usize| absent.get(*at).and_then(Absent::sight);
+        let has_changed =
+            |(at, first): &(&usize, &Sight)| now(at).is_some_and(|sight| sight.differs(first));
+        let changed = self.sights.iter().filter(has_changed).map(|(at, _)| *at).collect();
         Watched {
+            makers,
+            changed,
+            maker_of_any: self.subject.maker_of_any(),
+            refused: self.subject.refused(),
             lost: self.lost,
+            breach: self.breach,
             tree,
             sampled_bytes: self.tree.peak_bytes(),
             eye: self.eye,
@@ -187,10 +218,7 @@ impl<'a> Watch<'a> {
         let now = Instant::now();
         let until = match self.killed {
             Some(since) => since.checked_add(KILL_MAX),
-            None => {
-                let leisure = self.leisure.map(|(from, _)| from);
-                self.next_look.into_iter().chain(self.deadline).chain(leisure).min()
-            }
+            None => self.next_look.into_iter().chain(self.deadline).min(),
         };
         let rest = until.map(|until| until.saturating_duration_since(now));
         let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
@@ -218,15 +246,11 @@ impl<'a> Watch<'a> {
     }
 
     fn transfer(&mut self, ready: Ready) {
-        let were_open = self.stdout.open && self.stderr.open;
         if ready.stdout {
             self.stdout.read(self.subject.stdout(), &mut self.buffer);
         }
         if ready.stderr {
             self.stderr.read(self.subject.stderr(), &mut self.buffer);
-        }
-        if were_open && !(self.stdout.open && self.stderr.open) {
-            self.subject.make_way();
         }
         if ready.stdin {
             self.input.write();
@@ -277,17 +301,44 @@ impl<'a> Watch<'a> {
         // Mounts that cannot be looked at now are looked at the next time.
         let lost = self.subject.lost().unwrap_or_default();
         let is_lost = is_unlocked || !lost.is_empty();
-        if exceeded.is_some() || is_lost || absent.iter().any(Absent::has_appeared) {
-            self.lost = lost;
+        let created = self.is_breached(absent).then_some(Breach::Created);
+        let breach = is_lost.then_some(Breach::Unconfined).or(created);
+        if exceeded.is_some() || breach.is_some() {
+            (self.lost, self.breach) = (lost, breach);
             self.end();
         }
     }
 
-    /// Who has just started a short program does not get in its way.
-    fn use_leisure(&mut self) {
-        if let Some((_, work)) = self.leisure.take_if(|(from, _)| Instant::now() >= *from) {
-            work();
+    /// Whether the sandbox has created a protected path. While that is not decided, it is asked again
+    /// soon, and for long that counts as a yes.
+    fn is_breached(&mut self, absent: &[Absent]) -> bool {
+        let mut makers = Vec::new();
+        for (at, one) in absent.iter().enumerate() {
+            let maker = self.subject.maker_of(one);
+            if maker == Some(Maker::Other) && !self.sights.contains_key(&at) {
+                self.sights.extend(one.sight().map(|sight| (at, sight)));
+            }
+            makers.extend(maker);
         }
+        self.undecided = if makers.contains(&Maker::Undecided) {
+            self.next_look = Instant::now().checked_add(SURVEY_PAUSE);
+            self.undecided.saturating_add(1)
+        } else {
+            0
+        };
+        makers.contains(&Maker::Sandbox) || self.undecided > UNDECIDED_MAX
+    }
+
+    /// Who created a protected path, when the run has ended. An interpreter that lives on may take a
+    /// moment to show it.
+    fn maker_at_end(&self, absent: &Absent) -> Option<Maker> {
+        for _ in 0..UNDECIDED_MAX {
+            match self.subject.maker_of(absent) {
+                Some(Maker::Undecided) => std::thread::sleep(SURVEY_PAUSE),
+                decided => return decided,
+            }
+        }
+        Some(Maker::Sandbox)
     }
 
     /// Takes what the dead tree left in its pipes.

@@ -1,6 +1,7 @@
 //! A rule in a policy file: its text, or a table with its text, a reason and examples.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -83,11 +84,44 @@ impl Source {
         if entries.as_ref().is_none_or(Vec::is_empty) {
             return Ok(Vec::new());
         }
+        let base = self.base()?;
+        let entries = entries.iter().flatten();
+        entries.map(|entry| self.entry(list, entry, &base, failed)).collect()
+    }
+
+    /// The folder that paths of its rules are relative to.
+    pub(super) fn base(&self) -> Result<PathBuf, LoadError> {
         let file = std::path::absolute(&self.path);
         let file = file.map_err(|source| LoadError::Read { path: self.path.clone(), source })?;
-        let base = file.parent().unwrap_or(Path::new("/"));
-        let entries = entries.iter().flatten();
-        entries.map(|entry| self.entry(list, entry, base, failed)).collect()
+        Ok(file.parent().unwrap_or(Path::new("/")).to_owned())
+    }
+
+    /// Reads the text of a rule that stands there.
+    pub(super) fn read_rule(
+        &self,
+        list: Decision,
+        (text, span): (&str, Range<usize>),
+        base: &Path,
+    ) -> Result<Rule, LoadError> {
+        let line = self.line(&span);
+        let wrong = |message: String| LoadError::Value {
+            path: self.path.clone(),
+            line,
+            message: format!("the rule {text:?}: {message}"),
+        };
+        let rule = Rule::parse_in(text, list, base);
+        let rule = rule.map_err(|error: RuleError| wrong(error.to_string()))?;
+        let rule = rule.written_in(self.path.clone(), line);
+        // A refusal that can never refuse is a mistake; such an allowance is only useless.
+        if let (false, Some(note), true) =
+            (rule.is_effective(), rule.note(), list > Decision::Allow)
+        {
+            return Err(wrong(note.to_owned()));
+        }
+        if rule.needs_home() && std::env::home_dir().is_none() {
+            return Err(wrong("it needs a home folder, and there is none".to_owned()));
+        }
+        Ok(rule)
     }
 
     fn entry(
@@ -101,24 +135,12 @@ impl Source {
             Entry::Text(text) => (text, entry.span()),
             Entry::Table(table) => (table.rule.get_ref(), table.rule.span()),
         };
-        let line = self.line(&span);
-        let wrong = |line: usize, message: String| LoadError::Value {
+        let mut rule = self.read_rule(list, (text, span.clone()), base)?;
+        let refuse = |error: RuleError| LoadError::Value {
             path: self.path.clone(),
-            line,
-            message: format!("the rule {text:?}: {message}"),
+            line: self.line(&span),
+            message: format!("the rule {text:?}: {error}"),
         };
-        let refuse = |error: RuleError| wrong(line, error.to_string());
-        let mut rule = Rule::parse_in(text, list, base).map_err(refuse)?;
-        rule = rule.written_in(self.path.clone(), line);
-        // A refusal that can never refuse is a mistake; such an allowance is only useless.
-        if let (false, Some(note), true) =
-            (rule.is_effective(), rule.note(), list > Decision::Allow)
-        {
-            return Err(wrong(line, note.to_owned()));
-        }
-        if rule.needs_home() && std::env::home_dir().is_none() {
-            return Err(wrong(line, "it needs a home folder, and there is none".to_owned()));
-        }
         let Entry::Table(table) = entry.get_ref() else { return Ok(rule) };
         if let Some(reason) = &table.reason {
             rule = rule.because(reason);

@@ -7,6 +7,7 @@ use toml::Spanned;
 
 use super::entry::Entry;
 use super::hook::HookTable;
+use super::named::NamedTable;
 use super::tool::ToolTable;
 
 /// The whole file.
@@ -16,6 +17,8 @@ pub(super) struct PolicyFile {
     pub(super) mode: Text,
     #[serde(default)]
     pub(super) questions: QuestionsTable,
+    #[serde(default)]
+    pub(super) project: ProjectTable,
     #[serde(default)]
     pub(super) exec: ExecTable,
     #[serde(default)]
@@ -41,6 +44,13 @@ pub(super) struct PolicyFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct QuestionsTable {
     pub(super) timeout: Text,
+}
+
+/// `[project]`: what may be a project.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProjectTable {
+    pub(super) home: Option<Spanned<bool>>,
 }
 
 /// A list of names; it and each of them with its place in the file.
@@ -125,13 +135,16 @@ pub(super) struct JournalTable {
     pub(super) window: Text,
 }
 
-/// `[rules]`: each a text, or a table with examples.
+/// `[rules]`: each a text, or a table with examples; named ones, and those that are dropped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RulesTable {
     pub(super) deny: Entries,
     pub(super) ask: Entries,
     pub(super) allow: Entries,
+    #[serde(default)]
+    pub(super) named: Vec<Spanned<NamedTable>>,
+    pub(super) drop: Names,
 }
 
 /// Rules, each with its place in the file.

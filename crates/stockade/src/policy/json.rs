@@ -3,6 +3,7 @@
 
 mod comments;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub(super) use comments::without_comments;
 
 use super::LoadError;
 use super::spot::Spot;
+use crate::json;
 
 /// A file that holds one JSON value.
 pub(super) struct Document<'t> {
@@ -35,7 +37,7 @@ impl<'t> Document<'t> {
 
     /// The value that the file is.
     pub(super) fn root(&self) -> Result<Json<'t>, LoadError> {
-        let raw: &RawValue = serde_json::from_str(self.text).map_err(|error| {
+        let raw = json::raw_from_str(self.text).map_err(|error| {
             let hint = hint(self.text, &error);
             let (line, column) = (error.line().max(1), error.column().max(1));
             let said = error.to_string();
@@ -58,16 +60,17 @@ impl<'t> Document<'t> {
         name: &str,
     ) -> Result<Vec<(String, Json<'t>)>, LoadError> {
         let members: Members<'t> = self.take(json, name, "an object, as {\"key\": …}")?;
-        let mut seen: Vec<(String, Json<'t>)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut read: Vec<(String, Json<'t>)> = Vec::new();
         for (key, raw) in members.0 {
             let json = self.placed(raw);
-            if seen.iter().any(|(known, _)| *known == key) {
+            if !seen.insert(key.clone()) {
                 let message = format!("`{key}` is there twice; put what is meant into one of them");
                 return Err(self.wrong(json, message));
             }
-            seen.push((key, json));
+            read.push((key, json));
         }
-        Ok(seen)
+        Ok(read)
     }
 
     /// The values of a list.
@@ -118,6 +121,7 @@ impl<'t> Document<'t> {
         name: &str,
         wanted: &str,
     ) -> Result<T, LoadError> {
+        // The values were counted with the whole file.
         serde_json::from_str(json.raw).map_err(|_kind| {
             let is = json.kind();
             self.wrong(json, format!("`{name}` is {is} here; write {wanted}"))

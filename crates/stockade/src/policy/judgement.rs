@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::rule::{Match, Part};
-use super::weigh::{Case, Ground, Hold, Kind, Reach, Said, is_spared, weigh};
+use super::weigh::{Case, Ground, Hold, Kind, Reach, Said, is_spared, rests_on_reading, weigh};
 use super::{By, Decision, Mode, Policy, Profile, Ruling};
-use crate::confine::Network;
+use crate::confine::{Network, Origin};
 use crate::guarantee::{Guarantee, Kept};
 use crate::tier::Tier;
 
@@ -29,6 +29,8 @@ pub struct Judgement {
     pub ground: Ground,
     /// Whether there would have been a question without the box.
     pub spared: bool,
+    /// Whether it is allowed only because it changes nothing.
+    pub looks: bool,
 }
 
 /// What keeps a call from the rest of the machine, if all of it has to be kept.
@@ -80,12 +82,21 @@ impl Policy {
         act: &Act,
         profile: Profile,
     ) -> Judgement {
+        // Of two refusals, the one that names the argument says more than a shipped rule.
+        let is_said =
+            |found: &Match| found.origin == Origin::Shipped && found.decision == Decision::Deny;
+        let is_refused = found.decision == Decision::Deny;
+        let rule = rule.filter(|(found, _)| !(is_refused && is_said(found)));
         let said = rule.as_ref().map(|(found, _)| said(found));
         let reach = if act.protected.is_some() { Reach::Protected } else { Reach::Usual };
         let hold = self.hold_in(tier, profile, act.reaches_out);
         let (mode, kind) = (self.mode, act.kind);
         let case = Case { mode, kind, reach, found: found.decision, rule: said, hold };
         let (decision, ground) = weigh(case);
+        // A rule that rests on a finding asks each time, as the finding itself would.
+        let is_found =
+            rule.as_ref().is_some_and(|(found, _)| matches!(found.part, Part::Finding(_)));
+        let on_finding = ground == Ground::Rule && is_found;
         let ruling = match (ground, rule) {
             (Ground::Rule, Some((_, ruling))) => ruling,
             (Ground::Finding, _) => found,
@@ -93,7 +104,9 @@ impl Policy {
             (Ground::Mode | Ground::Rule | Ground::Hook, _) => by_mode(case, decision),
         };
         let spared = is_spared(case, without_box(profile));
-        Judgement { ruling: silenced(ruling, decision, mode), ground, spared }
+        let looks = rests_on_reading(case);
+        let ground = if on_finding { Ground::Finding } else { ground };
+        Judgement { ruling: silenced(ruling, decision, mode), ground, spared, looks }
     }
 }
 

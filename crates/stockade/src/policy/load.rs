@@ -10,17 +10,15 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::file::{BoxTable, ExecTable, Names, PolicyFile};
-use super::rule::Rule;
+use super::file::{ExecTable, Names, PolicyFile};
 use super::source::{Links, Source, plain};
-use super::{Decision, Mode, Policy, Profile, oci};
-use crate::confine::{Network, Toolchain, Watched};
+use super::{Mode, Policy, Profile, oci};
 use crate::journal::Durability;
 use crate::limits::parse_duration;
 use crate::tier::Tier;
 
 /// Why a rule of the project is not used.
-const UNTRUSTED: &str = "left out: a project's file can only tighten until it is trusted (stockade \
+pub(super) const UNTRUSTED: &str = "left out: a project's file can only tighten until it is trusted (stockade \
                          trust), so its rules allow nothing";
 
 /// Where policy is looked for, the most trusted last but for the project, which is not trusted.
@@ -165,6 +163,9 @@ impl Source {
         if let Some(text) = &file.questions.timeout {
             policy.patience = self.duration(text)?;
         }
+        if let Some(home) = &file.project.home {
+            policy.project_home = *home.get_ref();
+        }
         self.apply_exec(&file.exec, policy)?;
         if let Some(names) = &file.shell.only {
             policy.settings.only = Some(plain(names));
@@ -197,7 +198,7 @@ impl Source {
             (None, Some(window), Durability::Batched { .. }) => Durability::Batched { window },
             (None, _, kept) => kept,
         };
-        policy.rules = policy.rules.and(self.rules(&file.rules)?);
+        self.apply_rules(&file.rules, policy)?;
         policy.hooks.extend(self.hooks(&file.hook)?);
         let tools = self.tools(&file.tool, &policy.tools)?;
         policy.tools.extend(tools);
@@ -210,43 +211,6 @@ impl Source {
 
     pub(super) fn duration(&self, text: &Spanned<String>) -> Result<Duration, LoadError> {
         self.value(text, |text| parse_duration(text).map_err(|error| error.to_string()))
-    }
-
-    fn apply_box(&self, boxed: &BoxTable, policy: &mut Policy) -> Result<(), LoadError> {
-        let files = &mut policy.files;
-        for (names, paths) in [
-            (&boxed.write, &mut files.write),
-            (&boxed.read, &mut files.read),
-            (&boxed.hide, &mut files.hide),
-            (&boxed.protect, &mut files.protect),
-        ] {
-            if let Some(names) = names {
-                *paths = self.box_paths(names)?;
-            }
-        }
-        if let Some(names) = &boxed.toolchains {
-            let toolchain = |text: &str| Toolchain::from_str(text).map_err(|e| e.to_string());
-            let all = names.get_ref().iter().map(|name| self.value(name, toolchain));
-            files.toolchains = all.collect::<Result<_, _>>()?;
-        }
-        if let Some(changes) = &boxed.changes {
-            policy.files.watched = self.watched(changes)?;
-        }
-        if let Some(net) = &boxed.net {
-            policy.network = self.value(net, |text| match text {
-                "none" => Ok(Network::None),
-                "host" => Ok(Network::Host),
-                _ => Err(format!("{text:?} is no network: none or host")),
-            })?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn watched(&self, text: &Spanned<String>) -> Result<Watched, LoadError> {
-        self.value(text, |text| {
-            Watched::named(text)
-                .ok_or_else(|| format!("{text:?} is none of none, risky, bounded, all"))
-        })
     }
 
     fn apply_exec(&self, exec: &ExecTable, policy: &mut Policy) -> Result<(), LoadError> {
@@ -282,6 +246,7 @@ impl Source {
     /// a note, and anything else is an error.
     pub(super) fn tighten(&self, policy: &mut Policy) -> Result<(), LoadError> {
         let file = self.parse()?;
+        self.refuse_home(&file)?;
         if let Some((key, span)) = self.loosening(&file, policy)?.into_iter().next() {
             return Err(LoadError::Loosens {
                 path: self.path.clone(),
@@ -307,18 +272,7 @@ impl Source {
             let wanted = plain(names);
             only.retain(|name| wanted.contains(name));
         }
-        if let Some(names) = &file.boxed.hide {
-            policy.files.hide.extend(self.box_paths(names)?);
-        }
-        if let Some(names) = &file.boxed.protect {
-            policy.files.protect.extend(self.box_paths(names)?);
-        }
-        if let Some(changes) = &file.boxed.changes {
-            policy.files.watched = policy.files.watched.max(self.watched(changes)?);
-        }
-        if file.boxed.net.is_some() {
-            policy.network = Network::None;
-        }
+        self.tighten_box(&file.boxed, policy)?;
         if let Some(names) = &file.boxed.require {
             policy.require.add(self.requirements(names)?);
         }
@@ -330,12 +284,7 @@ impl Source {
         self.apply_waiting(&file.code, policy)?;
         policy.code_warm = policy.code_warm.min(before.0);
         policy.session_idle = policy.session_idle.min(before.1);
-        let (allowing, refusing) = self
-            .rules(&file.rules)?
-            .into_iter()
-            .partition::<Vec<Rule>, _>(|rule| rule.list() == Decision::Allow);
-        policy.rules = policy.rules.and(refusing).ignoring(&allowing, UNTRUSTED);
-        Ok(())
+        self.tighten_rules(&file.rules, policy)
     }
 
     /// The keys of a file that loosen a policy, each with its place.
@@ -358,6 +307,7 @@ impl Source {
             ("exec.data", list(&file.exec.data)),
             // It would run what the project names, outside of any box.
             ("hook", file.hook.first().map(Spanned::span)),
+            ("rules.drop", list(&file.rules.drop)),
             ("tool", file.tool.values().next().map(Spanned::span)),
             ("box.tier", file.boxed.tier.as_ref().map(Spanned::span)),
             ("box.env", list(&file.boxed.env)),

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Policy, TrustStore};
+use crate::confine::real;
 use crate::inspect::real_folder;
 
 /// Beneath the home folder.
@@ -48,18 +49,6 @@ pub(crate) fn settings() -> impl Iterator<Item = PathBuf> {
     let known = in_home.chain(OF_MACHINE.map(PathBuf::from));
     let known = known.map(|path| real_folder(&path).unwrap_or(path));
     known.chain(spelled_by_others)
-}
-
-/// The path behind links and without `..`, if it is a folder that is there; else its name in the folder
-/// above it.
-fn real(path: &Path) -> PathBuf {
-    match (real_folder(path), path.parent(), path.file_name()) {
-        (Ok(real), ..) => real,
-        (Err(_), Some(above), Some(name)) => real(above).join(name),
-        // It ends in `..`, and what is above that is not there.
-        (Err(_), Some(above), None) => real(above).parent().unwrap_or(above).to_owned(),
-        (Err(_), None, _) => path.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ fn policy(source: &Source) -> Result<Vec<String>, LoadError> {
     let shipped = Policy::shipped();
     let file = source.parse()?;
     // What would not load is not trusted either.
+    source.refuse_home(&file)?;
     source.apply(&mut shipped.clone())?;
     let keys = source.loosening(&file, &shipped)?;
     let mut all: Vec<String> =

@@ -1,12 +1,13 @@
 //! How rules reach into the box: what they deny by name is hidden or protected there, so that no
 //! program gets round what the gate saw.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use super::Policy;
 use super::rule::{Denied, Effect, Rule, Unkept};
-use super::{Policy, TrustStore};
-use crate::confine::{Keep, Sought};
+use crate::confine::{self, Keep, Origin, Sought};
 use crate::inspect::real_folder;
+use crate::shell::state::lexical;
 
 /// A rule that denies a path, and what the box makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,23 +16,6 @@ pub struct Reached<'p> {
     pub rule: &'p Rule,
     /// What is kept of it, or why nothing is.
     pub denied: Denied,
-}
-
-/// Where Stockade keeps what it decides by besides the project's file: the person's policy, and which
-/// files they trust. A call that could write there would decide for itself.
-fn own_folders() -> Vec<PathBuf> {
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.filter(|path| path.is_absolute());
-    let config = config.or_else(|| Some(std::env::home_dir()?.join(".config")));
-    let policy = config.map(|folder| folder.join("stockade"));
-    let store = TrustStore::default_path().and_then(|path| path.parent().map(Path::to_owned));
-    let real = |folder: PathBuf| match (folder.parent(), folder.file_name()) {
-        (Some(above), Some(name)) => {
-            real_folder(above).map_or(folder.clone(), |above| above.join(name))
-        }
-        _ => folder,
-    };
-    policy.into_iter().chain(store).map(real).collect()
 }
 
 impl Policy {
@@ -45,19 +29,23 @@ impl Policy {
         self.rules.all().iter().filter_map(reached).collect()
     }
 
-    /// The same policy with what its rules deny among what the box hides and protects, and what it
-    /// is itself made of, where a call could write that.
+    /// The same policy with what its rules deny among what the box hides and protects.
     #[must_use]
     pub fn with_rules_in_box(mut self, root: &Path) -> Self {
-        let Boxed { hide, mut protect, read_only, sought, unkept } = self.boxed(root);
+        let unread = self.take_patterns(root);
+        let Boxed { hide, protect, of_project, read_only, sought, mut unkept } = self.boxed(root);
+        unkept.extend(unread);
         let files = &mut self.files;
         files
             .write
             .retain(|folder| !read_only.iter().any(|all| root.join(folder).starts_with(all)));
         (files.sought, files.unkept) = (sought.into(), unkept.into());
-        let written: Vec<PathBuf> = files.write.iter().map(|folder| root.join(folder)).collect();
-        let is_written = |path: &PathBuf| written.iter().any(|folder| path.starts_with(folder));
-        protect.extend(own_folders().into_iter().filter(is_written));
+        // The exception is for the lists; a rule means all that is in the folder.
+        let meant = |path: &PathBuf| protect.contains(path) || of_project.contains(path);
+        let whole: Vec<PathBuf> = confine::writable_in_protected(root)
+            .filter_map(|(folder, inner)| meant(&folder).then_some(inner))
+            .collect();
+        let protect = protect.into_iter().chain(whole).collect();
         for (more, paths) in [(hide, &mut files.hide), (protect, &mut files.protect)] {
             for path in more {
                 let is_there = paths.iter().any(|known| root.join(known) == path);
@@ -66,26 +54,80 @@ impl Policy {
                 }
             }
         }
+        let is_known = |path: &PathBuf| files.protect.iter().any(|known| root.join(known) == *path);
+        let new: Vec<PathBuf> = of_project.into_iter().filter(|path| !is_known(path)).collect();
+        files.protect_for_project(new);
         self
+    }
+
+    /// Makes rules of the patterns of `box.hide` and `box.protect`, so that the gate knows them too.
+    /// Says which could not be read, for which nothing runs.
+    fn take_patterns(&mut self, root: &Path) -> Vec<(Keep, Origin, String)> {
+        let (mut rules, mut unread) = (Vec::new(), Vec::new());
+        for pattern in std::mem::take(&mut self.files.patterns) {
+            match pattern.rule(root) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => unread.push((pattern.keep(), Origin::Trusted, error.to_string())),
+            }
+        }
+        self.rules = self.rules.and(rules);
+        unread
+    }
+
+    /// Whether the sandbox of this project shows something at or beneath a path, or around it, besides
+    /// the system's folders.
+    fn shows(&self, root: &Path, path: &Path) -> bool {
+        let listed = self.files.write.iter().chain(&self.files.read);
+        let mut shown = listed.map(|folder| root.join(folder)).chain([root.to_owned()]);
+        let path = lexical(Path::new("/"), path);
+        let is_everything = path == Path::new("/");
+        !is_everything && shown.any(|folder| folder.starts_with(&path) || path.starts_with(folder))
     }
 
     /// What its rules come to in a box.
     fn boxed(&self, root: &Path) -> Boxed {
         let mut boxed = Boxed::default();
-        for Reached { rule, denied } in self.reached(root) {
+        for Reached { rule, mut denied } in self.reached(root) {
+            // The home folder may be spelled with dots, by which it would seem to be in the project.
+            denied.path = denied.path.map(without_dots);
+            // A shipped rule is not worth a mount where nothing is shown of what it means.
+            let place = denied.path.as_deref().or(denied.sought.as_ref().map(Sought::folder));
+            if rule.origin() == Origin::Shipped
+                && !place.is_some_and(|place| self.shows(root, place))
+            {
+                continue;
+            }
+            let is_projects = rule.origin() == Origin::Project;
             match (denied.path, denied.effect) {
+                // The pattern of a shipped rule finds the path where it is there. Where it is not, a program
+                // may create it: `cp .env.example .env` is a usual step.
+                (Some(_), Effect::Read)
+                    if rule.origin() == Origin::Shipped && denied.sought.is_some() => {}
                 (Some(path), Effect::Read) => boxed.hide.push(path),
                 (Some(path), Effect::Write) if root.starts_with(&path) => {
                     boxed.read_only.push(path);
                 }
+                // A sandbox writes beneath the project only, or where a trusted file allows it; a
+                // path elsewhere is the gate's to refuse.
+                (Some(path), Effect::Write) if is_projects => {
+                    boxed.of_project.extend(path.starts_with(root).then_some(path));
+                }
                 (Some(path), Effect::Write) => boxed.protect.push(path),
                 (None, _) => {}
             }
-            boxed.sought.extend(denied.sought);
+            boxed.sought.extend(match denied.sought {
+                // A repository does not decide what is done elsewhere.
+                Some(sought) if is_projects && denied.effect == Effect::Write => {
+                    let folder = real_folder(sought.folder());
+                    let folder = folder.unwrap_or_else(|_| sought.folder().to_owned());
+                    sought.beneath(&folder, root)
+                }
+                sought => sought.into_iter().collect(),
+            });
             // A rule about a tool is the gate's; one about paths was meant for all that opens them.
             let unkept = denied.unkept.filter(|why| *why != Unkept::EveryPath);
             let said = unkept.map(|why| format!("the rule {}: {}", rule.text(), why.name()));
-            boxed.unkept.extend(said.map(|said| (denied.effect.keep(), said)));
+            boxed.unkept.extend(said.map(|said| (denied.effect.keep(), rule.origin(), said)));
         }
         boxed
     }
@@ -96,8 +138,16 @@ impl Policy {
 struct Boxed {
     hide: Vec<PathBuf>,
     protect: Vec<PathBuf>,
+    /// Those that a rule of an untrusted project file names, in the project.
+    of_project: Vec<PathBuf>,
     /// Folders in which nothing is written, the project among it.
     read_only: Vec<PathBuf>,
     sought: Vec<Sought>,
-    unkept: Vec<(Keep, String)>,
+    unkept: Vec<(Keep, Origin, String)>,
+}
+
+/// The place that a path with `..` in it leads to; any other path as it is.
+fn without_dots(path: PathBuf) -> PathBuf {
+    let has_dots = path.components().any(|part| part == Component::ParentDir);
+    if has_dots { confine::real(&path) } else { path }
 }

@@ -40,7 +40,9 @@ mod tool;
 mod tools;
 mod trie;
 
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use consider::{Considered, Fit};
 pub use error::RuleError;
@@ -52,23 +54,31 @@ pub use facts::{
 pub use literal::{Denied, Effect, Unkept};
 pub use rules::{Match, Note, Part, Rules};
 pub use shadow::Shadow;
-pub use tool::Touch;
 pub(super) use tool::is_known_tool;
+pub use tool::{Touch, is_reader, is_shell, overwrites, words};
 
 use super::Decision;
+use crate::confine::Origin;
 use text::{Content, Meaning};
 
-/// One rule of one list.
+/// One rule of one list. Copies share what is written in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct Rule(Arc<Written>);
+
+/// What is written in a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
     text: String,
     list: Decision,
+    name: Option<String>,
     meaning: Meaning,
     base: Option<PathBuf>,
     source: Option<Source>,
+    origin: Origin,
     reason: Option<String>,
     instead: Option<String>,
     examples: Examples,
+    lines: Arc<Examples>,
 }
 
 /// Where a rule is written.
@@ -83,6 +93,20 @@ pub struct Source {
 impl std::fmt::Display for Source {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+impl Deref for Rule {
+    type Target = Written;
+
+    fn deref(&self) -> &Written {
+        &self.0
+    }
+}
+
+impl DerefMut for Rule {
+    fn deref_mut(&mut self) -> &mut Written {
+        Arc::make_mut(&mut self.0)
     }
 }
 
@@ -102,22 +126,39 @@ impl Rule {
         let start = text.len().saturating_sub(text.trim_start().len());
         let text = text.trim();
         let meaning = Meaning::parse(text, list, base).map_err(|error| error.behind(start))?;
-        Ok(Self {
+        Ok(Self(Arc::new(Written {
             text: text.to_owned(),
             list,
+            name: None,
             meaning,
             base: base.map(Path::to_owned),
             source: None,
+            origin: Origin::Trusted,
             reason: None,
             instead: None,
             examples: Examples::default(),
-        })
+            lines: Arc::default(),
+        })))
     }
 
     /// The same rule, written there.
     #[must_use]
     pub fn written_in(mut self, file: impl Into<PathBuf>, line: usize) -> Self {
         self.source = Some(Source { file: file.into(), line });
+        self
+    }
+
+    /// The same rule, written by somebody else than the user.
+    #[must_use]
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// The same rule with a name, which rules that belong together share.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -142,6 +183,14 @@ impl Rule {
         Ok(self)
     }
 
+    /// The same rule with shell lines as examples, which it and those of its name have to match
+    /// together. They are not checked here: that takes the gate.
+    #[must_use]
+    pub fn with_lines(mut self, lines: impl Into<Arc<Examples>>) -> Self {
+        self.lines = lines.into();
+        self
+    }
+
     /// As it is written.
     pub fn text(&self) -> &str {
         &self.text
@@ -152,9 +201,29 @@ impl Rule {
         self.list
     }
 
+    /// The name by which `rules.drop` removes it.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Where it is written, in words: a file and a line, or the shipped policy.
+    pub fn place(&self) -> Option<String> {
+        match (self.origin, &self.name) {
+            (Origin::Shipped, Some(name)) => Some(format!("shipped policy, rule {name}")),
+            (Origin::Shipped | Origin::Trusted | Origin::Project, _) => {
+                self.source.as_ref().map(ToString::to_string)
+            }
+        }
+    }
+
     /// Where it is written.
     pub fn source(&self) -> Option<&Source> {
         self.source.as_ref()
+    }
+
+    /// Who wrote it.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Why it is there.
@@ -170,6 +239,11 @@ impl Rule {
     /// What it was shown to match and not to match.
     pub fn examples(&self) -> &Examples {
         &self.examples
+    }
+
+    /// Shell lines that the rules of its name match together, and others that none of them does.
+    pub fn lines(&self) -> &Examples {
+        &self.lines
     }
 
     /// What a person should know about it: that it never matches, or that it means more than its

@@ -1,31 +1,20 @@
 //! One policy file: read with care, its values turned into types, each complaint with its line.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags};
 use toml::Spanned;
 
 use super::file::{CodeTable, LimitsTable, PolicyFile, Text};
 use super::{LoadError, Policy, Require, Variable};
+pub(super) use crate::bounded::Links;
+use crate::bounded::{self, TEXT_BYTES_MAX};
 use crate::guarantee::{Guarantee, Kept};
 use crate::journal::Durability;
 use crate::limits::{ByteCount, Limits, Processors, parse_duration};
-
-/// A policy file is text for a person; a larger one is a mistake.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// Whether a policy file may be a link to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
-    /// It may.
-    Followed,
-    /// It may not: the project's own file could lead anywhere, and its errors quote it.
-    Refused,
-}
 
 /// A file that was read, and not yet understood.
 pub(super) struct Source {
@@ -36,29 +25,11 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn read(path: &Path, links: Links) -> Result<Option<Self>, LoadError> {
         let fail = |source: std::io::Error| LoadError::Read { path: path.to_owned(), source };
-        // A FIFO must not hang us, and a device is no policy.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let flags = if links == Links::Refused { flags | OFlags::NOFOLLOW } else { flags };
-        let handle = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
-            Ok(handle) => handle,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
-            Err(rustix::io::Errno::LOOP) => {
-                return Err(fail(std::io::Error::other(
-                    "it is a link, which a call may have laid",
-                )));
-            }
-            Err(errno) => return Err(fail(errno.into())),
+        let text = match bounded::read_text(path, links, TEXT_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(None),
+            Err(error) => return Err(fail(error)),
         };
-        let stat = rustix::fs::fstat(&handle).map_err(|errno| fail(errno.into()))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(fail(std::io::Error::other("it is not a regular file")));
-        }
-        let mut text = String::new();
-        let mut reader = std::fs::File::from(handle).take(FILE_BYTES_MAX.saturating_add(1));
-        reader.read_to_string(&mut text).map_err(fail)?;
-        if u64::try_from(text.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
-            return Err(fail(std::io::Error::other("it is larger than 1 MiB")));
-        }
         Ok(Some(Self { path: path.to_owned(), text }))
     }
 
@@ -67,22 +38,6 @@ impl Source {
             path: self.path.clone(),
             message: error.to_string().trim_end().to_owned(),
         })
-    }
-
-    /// Paths of a box: beneath the root, below `~/`, or absolute.
-    pub(super) fn box_paths(
-        &self,
-        names: &Spanned<Vec<Spanned<String>>>,
-    ) -> Result<Vec<PathBuf>, LoadError> {
-        let climbs = |text: &str| text.split('/').any(|part| part == "..");
-        let path = |name: &Spanned<String>| match name.get_ref().as_str() {
-            text if text.starts_with('/') || text.starts_with("~/") => self.path(name),
-            text if text.is_empty() || climbs(text) => self.value(name, |text| {
-                Err(format!("{text:?} is not a path beneath the project root"))
-            }),
-            text => Ok(PathBuf::from(text)),
-        };
-        names.get_ref().iter().map(path).collect()
     }
 
     pub(super) fn limits(&self, table: &LimitsTable, base: &Limits) -> Result<Limits, LoadError> {

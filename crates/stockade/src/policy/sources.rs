@@ -10,6 +10,12 @@ use super::rule::Rule;
 use super::source::{Links, Source};
 use super::trust::{Trust, TrustStore};
 use super::{AgentMode, Decision, LoadError, Mode, Policy, PolicyFiles, Remark, codex};
+use crate::bounded;
+use crate::confine::{self, Origin as RuleOrigin};
+use crate::inspect::real_folder;
+
+/// A folder with more names than these is no folder of rules.
+const NAMES_MAX: usize = 10_000;
 
 /// A coding agent whose files are read where it keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +82,10 @@ impl Sources {
             }
             let project = optional(self.files.project.as_deref(), Links::Refused)?;
             match project.map(|source| Ok((self.trusts(&source)?, source))).transpose()? {
-                Some((Trust::Given, source)) => source.apply(&mut policy)?,
+                Some((Trust::Given, source)) => {
+                    source.refuse_home(&source.parse()?)?;
+                    source.apply(&mut policy)?;
+                }
                 other => untrusted = other,
             }
             if let Some(source) = optional(self.files.managed.as_deref(), Links::Followed)? {
@@ -174,6 +183,9 @@ impl Sources {
             let trust = self.trusts(&source)?;
             policy.remarks.extend(changed(trust, &source));
             settings.trusted = trust == Trust::Given;
+            if !settings.trusted {
+                keep_to_project(&mut settings, &root)?;
+            }
         } else {
             settings.trusted = true;
         }
@@ -201,8 +213,11 @@ impl Sources {
             let rules = codex::parse(&path, &source.text)?;
             let trust = if is_project { self.trusts(&source)? } else { Trust::Given };
             policy.remarks.extend(changed(trust, &source));
-            let allows = if trust == Trust::Given { Ok(()) } else { Err(UNTRUSTED) };
-            add_rules(rules, allows, policy);
+            let (origin, allows) = match trust {
+                Trust::Given => (RuleOrigin::Trusted, Ok(())),
+                Trust::None | Trust::Changed => (RuleOrigin::Project, Err(UNTRUSTED)),
+            };
+            add_rules(rules, origin, allows, policy);
         }
         Ok(())
     }
@@ -236,11 +251,16 @@ fn add(settings: Settings, allows: Result<(), &str>, policy: &mut Policy) {
     let Settings { rules, unread, remarks, trusted, .. } = settings;
     policy.remarks.extend(remarks);
     policy.files.hide.extend(settings.hide);
-    policy.files.protect.extend(settings.protect);
+    if trusted {
+        policy.files.protect.extend(settings.protect);
+    } else {
+        policy.files.protect_for_project(settings.protect);
+    }
     policy.agent.bypass_disabled |= settings.flags.contains(&Flag::BypassDisabled);
     policy.agent.managed_hooks_only |= settings.flags.contains(&Flag::ManagedHooksOnly);
     let allows = if trusted { allows } else { Err(UNTRUSTED) };
-    add_rules(rules, allows, policy);
+    let origin = if trusted { RuleOrigin::Trusted } else { RuleOrigin::Project };
+    add_rules(rules, origin, allows, policy);
     policy.rules = std::mem::take(&mut policy.rules).with_notes(unread);
     if !trusted {
         let file = settings.file;
@@ -265,8 +285,38 @@ fn add(settings: Settings, allows: Result<(), &str>, policy: &mut Policy) {
     policy.agent.hooks.extend(settings.hooks);
 }
 
+/// Makes rules of what an untrusted settings file hides and protects outside of the project: the gate
+/// refuses it, and no sandbox and no supervisor does anything there.
+fn keep_to_project(settings: &mut Settings, root: &Path) -> Result<(), LoadError> {
+    let real = confine::real(root);
+    for (tool, paths) in [("Read", &mut settings.hide), ("Edit", &mut settings.protect)] {
+        let is_in = |path: &PathBuf| path.starts_with(root) || path.starts_with(&real);
+        let leads_in = |path: &PathBuf| match (path.parent(), path.file_name()) {
+            (Some(above), Some(name)) => confine::real(above).join(name).starts_with(&real),
+            _ => false,
+        };
+        let stays = |path: &PathBuf| is_in(path) && leads_in(path);
+        let (inside, outside): (Vec<PathBuf>, Vec<PathBuf>) =
+            std::mem::take(paths).into_iter().partition(stays);
+        *paths = inside;
+        for path in outside {
+            // In a rule a backslash is an escape.
+            let text = path.to_string_lossy().replace('\\', "\\\\");
+            let rule = Rule::parse(&format!("{tool}(/{text})"), Decision::Deny);
+            let rule = rule.map_err(|error| LoadError::Value {
+                path: settings.file.clone(),
+                line: 1,
+                message: format!("{path:?}: {error}"),
+            })?;
+            settings.rules.push(rule.written_in(&settings.file, 1));
+        }
+    }
+    Ok(())
+}
+
 /// Adds rules; those that allow only if they may.
-fn add_rules(rules: Vec<Rule>, allows: Result<(), &str>, policy: &mut Policy) {
+fn add_rules(rules: Vec<Rule>, origin: RuleOrigin, allows: Result<(), &str>, policy: &mut Policy) {
+    let rules: Vec<Rule> = rules.into_iter().map(|rule| rule.with_origin(origin)).collect();
     let may = |rule: &Rule| rule.list() != Decision::Allow || allows.is_ok();
     let (used, left): (Vec<Rule>, Vec<Rule>) = rules.into_iter().partition(may);
     policy.rules = policy.rules.and(used).ignoring(&left, allows.err().unwrap_or_default());
@@ -299,18 +349,16 @@ fn rules_in(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
 fn files_in(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, LoadError> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let fail = |source: std::io::Error| LoadError::Read { path: folder.to_owned(), source };
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
+    // The folder may be a link of the person's.
+    let real = match real_folder(folder).map_err(std::io::Error::from) {
+        Ok(real) => real,
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(Vec::new()),
         Err(error) => return Err(fail(error)),
     };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(fail)?.path();
-        if path.extension().is_some_and(|extension| extension == ending) {
-            files.push(path);
-        }
-    }
+    let names = bounded::names(&real, NAMES_MAX).map_err(fail)?;
+    let paths = names.into_iter().map(|(name, _)| folder.join(name));
+    let has_ending = |path: &PathBuf| path.extension().is_some_and(|found| found == ending);
+    let mut files: Vec<PathBuf> = paths.filter(has_ending).collect();
     files.sort();
     Ok(files)
 }

@@ -12,7 +12,9 @@ use sha2::{Digest as _, Sha256};
 use super::LoadError;
 use super::replace::replace;
 use super::source::{Links, Source};
+use crate::confine::state_folder;
 use crate::inspect::real_folder;
+use crate::json;
 
 /// The files that a person trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,10 +64,7 @@ const VERSION: u32 = 1;
 impl TrustStore {
     /// Where it is: `$XDG_STATE_HOME/stockade/trust.json`.
     pub fn default_path() -> Option<PathBuf> {
-        let state =
-            std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = state.or_else(|| Some(std::env::home_dir()?.join(".local/state")))?;
-        Some(state.join("stockade/trust.json"))
+        Some(state_folder()?.join("trust.json"))
     }
 
     /// Reads the store; one that is not there trusts nothing. A store that others can write is
@@ -81,7 +80,7 @@ impl TrustStore {
                 "others can write it, so it proves nothing; remove it and trust the files again",
             )));
         }
-        let wire: Wire = serde_json::from_str(&source.text).map_err(|error| fail(error.into()))?;
+        let wire: Wire = json::from_str(&source.text).map_err(|error| fail(error.into()))?;
         if wire.version != VERSION {
             return Err(fail(io::Error::other(format!(
                 "it is of version {}, and this Stockade knows version {VERSION}",

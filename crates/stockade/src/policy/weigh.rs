@@ -96,6 +96,12 @@ pub fn is_spared(case: Case, without_box: Hold) -> bool {
     case.hold == Hold::Box && weigh(case).0 == Decision::Allow && asked()
 }
 
+/// Whether a call is allowed only because it changes nothing: it would not be if it might.
+pub fn rests_on_reading(case: Case) -> bool {
+    let allows = |kind| weigh(Case { kind, ..case }).0 == Decision::Allow;
+    case.kind == Kind::Reads && allows(Kind::Reads) && !allows(Kind::Runs)
+}
+
 fn before_silence(case: Case) -> (Decision, Ground) {
     let by_mode = by_mode(case);
     match (case.found, case.rule) {

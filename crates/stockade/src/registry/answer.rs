@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::json;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Outcome};
 use crate::tier::Tier;
@@ -67,7 +68,7 @@ fn value_in(outcome: &Outcome) -> Result<Value, String> {
     if written.bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(with_log("it answered nothing on standard output", outcome));
     }
-    let value: Value = serde_json::from_slice(&written.bytes).map_err(|error| {
+    let value: Value = json::from_slice(&written.bytes).map_err(|error| {
         let quoted = quoted(&written.bytes);
         format!("tool error: its answer is not one JSON value: {error}: {quoted}")
     })?;

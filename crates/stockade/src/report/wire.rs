@@ -14,7 +14,7 @@ use crate::gate::Rewritten;
 use crate::guarantee::Enforced;
 use crate::hooks::Spoken;
 use crate::limits::LimitHit;
-use crate::outcome::{Exit, Failure, SessionUse, Usage};
+use crate::outcome::{Denial, Exit, Failure, SessionUse, Usage};
 use crate::output::Captured;
 use crate::policy::{By, Decision};
 
@@ -23,7 +23,7 @@ use crate::policy::{By, Decision};
 struct Wire<'a> {
     call: &'a str,
     tool: &'a str,
-    argv: Vec<String>,
+    argv: Words<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     argv_base64: Option<Vec<String>>,
     ok: bool,
@@ -59,7 +59,7 @@ struct Wire<'a> {
     limit: Option<LimitHit>,
     usage: Option<WireUsage>,
     enforcement: &'a [Enforced],
-    denials: [(); 0],
+    denials: &'a [Denial],
     changes: Option<&'a [Change]>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unseen: &'a [String],
@@ -83,7 +83,16 @@ struct Wire<'a> {
 struct WireRewritten<'a> {
     by: &'a str,
     /// What was asked for.
-    argv: Vec<String>,
+    argv: Words<'a>,
+}
+
+/// Words as text. They are converted one by one, because there may be megabytes of them.
+struct Words<'a>(&'a [OsString]);
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|word| word.to_string_lossy()))
+    }
 }
 
 #[derive(Serialize)]
@@ -96,8 +105,7 @@ struct WireUsage {
 
 impl<'a> WireRewritten<'a> {
     fn of(one: &'a Rewritten) -> Self {
-        let argv = one.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { by: &one.by.name, argv }
+        Self { by: &one.by.name, argv: Words(&one.words) }
     }
 }
 
@@ -127,7 +135,7 @@ impl Serialize for Report {
         Wire {
             call: self.call.as_str(),
             tool: &self.tool,
-            argv: self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            argv: Words(&self.argv),
             argv_base64: exact_argv(&self.argv),
             ok: self.ok(),
             exit_code: self.exit_code(),
@@ -168,7 +176,7 @@ impl Serialize for Report {
             limit: outcome.and_then(|outcome| outcome.limit),
             usage: outcome.map(|outcome| WireUsage::of(&outcome.usage)),
             enforcement: outcome.map_or(&[], |outcome| &outcome.enforcement),
-            denials: [],
+            denials: outcome.map_or(&[], |outcome| &outcome.denials),
             changes: changes.map(|changes| changes.files.as_slice()),
             unseen: changes.map_or(&[], |changes| &changes.unseen),
             notes: outcome.map_or(&[], |outcome| &outcome.notes),

@@ -1,52 +1,61 @@
 //! Brace expansion, `{a,b}` and `{1..3}`, as bash does it before everything else.
 
-use super::expand::Atom;
+use super::expand::{Atom, Hole};
 
 /// More words than this are not made of one: `{1..99999}` is not worth its memory.
 const WORDS_MAX: usize = 256;
 
-/// The words that braces make of one; `None` if they are too many.
-pub(super) fn expand(word: &[Atom]) -> Option<Vec<Vec<Atom>>> {
-    if !word.contains(&Atom::plain('{')) {
-        return Some(vec![word.to_vec()]);
-    }
-    let mut budget = WORDS_MAX;
-    let words = words(word, &mut budget, 0)?;
-    (words.len() <= WORDS_MAX).then_some(words)
+/// The words that braces make of one. A part that would make too many is left as one that is known
+/// in the run alone, so that what stands beside it is still seen.
+pub(super) fn expand(word: &[Atom]) -> Vec<Vec<Atom>> {
+    if word.contains(&Atom::plain('{')) { words(word, 0) } else { vec![word.to_vec()] }
 }
 
 /// Braces in braces before it counts as too much.
 const DEPTH_MAX: usize = 16;
 
-fn words(word: &[Atom], budget: &mut usize, depth: usize) -> Option<Vec<Vec<Atom>>> {
-    if depth > DEPTH_MAX {
-        return None;
-    }
-    let Some(found) = first(word) else { return Some(vec![word.to_vec()]) };
-    let before = word.get(..found.open)?;
-    let inside = word.get(found.open.checked_add(1)?..found.close)?;
-    let after = word.get(found.close.checked_add(1)?..)?;
+fn words(word: &[Atom], depth: usize) -> Vec<Vec<Atom>> {
+    let Some(found) = first(word) else { return vec![word.to_vec()] };
     let deeper = depth.saturating_add(1);
+    let (before, rest) = word.split_at_checked(found.open).unwrap_or_default();
+    let length = found.close.saturating_sub(found.open);
+    let (inside, after) = rest.split_at_checked(length).unwrap_or_default();
+    let inside = inside.get(1..).unwrap_or_default();
+    let after = after.get(1..).unwrap_or_default();
+    if depth > DEPTH_MAX {
+        return vec![hole(Hole::Unknown)];
+    }
     let mut middles = Vec::new();
     match &found.kind {
         Kind::List => {
             for part in parts(inside) {
-                middles.extend(words(part, budget, deeper)?);
+                middles.extend(words(part, deeper));
+                if middles.len() > WORDS_MAX {
+                    middles.truncate(WORDS_MAX);
+                    middles.push(hole(Hole::Unknown));
+                    break;
+                }
             }
         }
+        Kind::Sequence(texts) if texts.len() > WORDS_MAX => middles.push(hole(Hole::Number)),
         Kind::Sequence(texts) => {
             middles.extend(texts.iter().map(|text| text.chars().map(Atom::plain).collect()));
         }
     }
-    let endings = words(after, budget, deeper)?;
-    let mut made = Vec::new();
-    for middle in &middles {
-        for ending in &endings {
-            *budget = budget.checked_sub(1)?;
-            made.push([before, middle, ending].concat());
-        }
+    let endings = words(after, deeper);
+    if middles.len().saturating_mul(endings.len()) > WORDS_MAX {
+        middles = vec![hole(Hole::Unknown)];
     }
-    Some(made)
+    let joined = |middle: &Vec<Atom>, ending: &Vec<Atom>| {
+        [before, middle.as_slice(), ending.as_slice()].concat()
+    };
+    let with = |middle| endings.iter().map(move |ending| joined(middle, ending));
+    middles.iter().flat_map(with).collect()
+}
+
+/// A word, or several, of which nothing is known.
+fn hole(value: Hole) -> Vec<Atom> {
+    vec![Atom::Hole { value, quoted: false }]
 }
 
 /// One brace that expands.

@@ -2,6 +2,7 @@
 
 use super::braces;
 use super::fields::Maker;
+use super::modified;
 use super::state::{Lookup, State};
 use super::tree::{Kind, Operation, Piece, Script, Span, Statement, Word};
 
@@ -21,6 +22,8 @@ pub struct Field {
     pub single: bool,
     /// Whether its text rests on a variable not being set.
     pub assumed: bool,
+    /// Whether it is written as an array: `a=(b c)`.
+    pub compound: bool,
     /// The word of the line that it comes from.
     pub span: Span,
 }
@@ -32,6 +35,8 @@ pub enum Bit {
     Text(String),
     /// A character that stands for others: `*`, `?`, `[` up to `]`.
     Glob(char),
+    /// A number that is known in the run alone: digits, perhaps with a minus in front.
+    Number,
     /// Something that is known in the run alone.
     Unknown,
 }
@@ -68,6 +73,8 @@ pub(super) enum Hole {
     /// Where the variable has no value.
     Assumed(String),
     Fields(Vec<Field>),
+    /// A number.
+    Number,
     /// One word, of which nothing is known.
     Unknown,
 }
@@ -79,7 +86,7 @@ impl Hole {
         match self {
             Self::Text(text) | Self::Assumed(text) => text.len(),
             Self::Fields(fields) => fields.iter().flat_map(|field| &field.bits).map(bit).sum(),
-            Self::Unknown => 0,
+            Self::Number | Self::Unknown => 0,
         }
     }
 }
@@ -93,12 +100,17 @@ impl Atom {
 impl Field {
     /// A field of known text.
     pub fn of(text: impl Into<String>, span: Span) -> Self {
-        Self { bits: vec![Bit::Text(text.into())], single: true, assumed: false, span }
+        Self { bits: vec![Bit::Text(text.into())], ..Self::empty(span) }
+    }
+
+    /// A field without anything in it.
+    pub(super) fn empty(span: Span) -> Self {
+        Self { bits: Vec::new(), single: true, assumed: false, compound: false, span }
     }
 
     /// A field of which nothing is known.
     pub fn unknown(span: Span) -> Self {
-        Self { bits: vec![Bit::Unknown], single: true, assumed: false, span }
+        Self { bits: vec![Bit::Unknown], ..Self::empty(span) }
     }
 
     /// The text that the program gets, where that is known.
@@ -112,7 +124,7 @@ impl Field {
         for bit in &self.bits {
             match bit {
                 Bit::Text(part) => text.push_str(part),
-                Bit::Glob(_) | Bit::Unknown => return None,
+                Bit::Glob(_) | Bit::Number | Bit::Unknown => return None,
             }
         }
         Some(text)
@@ -120,8 +132,20 @@ impl Field {
 
     /// Whether it is a pattern whose text is known.
     pub fn is_pattern(&self) -> bool {
-        !self.bits.contains(&Bit::Unknown)
+        !self.bits.iter().any(|bit| matches!(bit, Bit::Number | Bit::Unknown))
             && self.bits.iter().any(|bit| matches!(bit, Bit::Glob(_)))
+    }
+
+    /// Whether it is one word, whatever its unknown parts are and whatever a pattern meets.
+    pub fn is_one(&self) -> bool {
+        self.single && !self.bits.iter().any(|bit| matches!(bit, Bit::Glob(_)))
+    }
+
+    /// What is known behind the last part that is not, with patterns as they are written.
+    pub fn tail(&self) -> Option<String> {
+        let last = self.bits.iter().rposition(|bit| matches!(bit, Bit::Number | Bit::Unknown))?;
+        let bits = self.bits.get(last.saturating_add(1)..)?.to_vec();
+        Some(Self { bits, ..Self::empty(self.span) }.shown())
     }
 
     /// The text with patterns as they are written, and `…` for what is not known.
@@ -131,7 +155,7 @@ impl Field {
             match bit {
                 Bit::Text(part) => text.push_str(part),
                 Bit::Glob(c) => text.push(*c),
-                Bit::Unknown => text.push('…'),
+                Bit::Number | Bit::Unknown => text.push('…'),
             }
         }
         text
@@ -147,16 +171,18 @@ pub fn expand(word: &Word, state: &State, purpose: Use) -> Vec<Field> {
     }
     let atoms = atoms(word, state);
     let alternatives = match purpose {
-        Use::Value => Some(vec![atoms]),
+        Use::Value => vec![atoms],
         Use::Argument => braces::expand(&atoms),
-    };
-    let Some(alternatives) = alternatives else {
-        return vec![Field { single: false, ..Field::unknown(word.span) }];
     };
     let mut fields = Vec::new();
     for atoms in alternatives {
         let atoms = with_home(atoms, state);
         fields.extend(Maker::new(state, purpose, word.span).make(&atoms));
+    }
+    if word.pieces.iter().any(|piece| matches!(piece, Piece::Array(_))) {
+        for field in &mut fields {
+            field.compound = true;
+        }
     }
     fields
 }
@@ -218,7 +244,7 @@ fn atoms(word: &Word, state: &State) -> Vec<Atom> {
                 };
                 atoms.push(Atom::Hole { value, quoted: *quoted });
             }
-            Piece::Arithmetic(_) => atoms.push(Atom::Hole { value: Hole::Unknown, quoted: true }),
+            Piece::Arithmetic(_) => atoms.push(Atom::Hole { value: Hole::Number, quoted: true }),
             Piece::Process { .. } => {
                 atoms.push(Atom::Hole { value: Hole::Text(SUBSTITUTED.to_owned()), quoted: true });
             }
@@ -253,16 +279,18 @@ fn variable(name: &str, state: &State) -> Hole {
             None => Hole::Unknown,
         },
         "#" => match state.positional() {
-            Some(fields) if fields.iter().all(|field| field.single) => {
+            Some(fields) if fields.iter().all(Field::is_one) => {
                 Hole::Text(fields.len().to_string())
             }
-            Some(_) | None => Hole::Unknown,
+            Some(_) | None => Hole::Number,
         },
+        "?" | "$" | "!" => Hole::Number,
         _ => match name.parse::<usize>() {
-            Ok(number) => argument(number, state),
-            Err(_) => match state.lookup(name) {
+            Ok(number) if number > 0 => argument(number, state),
+            Ok(_) | Err(_) => match state.lookup(name) {
                 Lookup::Known(text) => Hole::Text(text.to_owned()),
-                Lookup::Number | Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
+                Lookup::Number => Hole::Number,
+                Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
             },
         },
     }
@@ -280,7 +308,7 @@ fn argument(number: usize, state: &State) -> Hole {
     let Some(at) = number.checked_sub(1) else { return Hole::Unknown };
     let Some(fields) = state.positional() else { return Hole::Unknown };
     let before = fields.get(..at).unwrap_or(fields);
-    if !before.iter().all(|field| field.single) {
+    if !before.iter().all(Field::is_one) {
         return Hole::Unknown;
     }
     match fields.get(at) {
@@ -292,6 +320,7 @@ fn argument(number: usize, state: &State) -> Hole {
 fn parameter(name: &str, operation: &Operation, state: &State) -> Hole {
     let word_for = |word: &Word| value(word, state);
     match (operation, state.lookup(name)) {
+        (Operation::Length(_), _) => Hole::Number,
         (
             Operation::Default(_) | Operation::Assign(_) | Operation::Error(_),
             Lookup::Known(text),
@@ -306,12 +335,16 @@ fn parameter(name: &str, operation: &Operation, state: &State) -> Hole {
         (Operation::Alternative(word), Lookup::Known(_)) => {
             word_for(word).likely().map_or(Hole::Unknown, Hole::Assumed)
         }
+        // Options of the shell may change what a pattern meets.
+        (Operation::Other { prefixed: false, expressions, words }, Lookup::Known(text)) => {
+            modified::apply(text, expressions, words).map_or(Hole::Unknown, Hole::Assumed)
+        }
         (
             Operation::Default(_)
             | Operation::Assign(_)
             | Operation::Alternative(_)
             | Operation::Error(_)
-            | Operation::Other(_),
+            | Operation::Other { .. },
             _,
         ) => Hole::Unknown,
     }
@@ -354,7 +387,13 @@ fn with_first_home(atoms: Vec<Atom>, state: &State) -> Vec<Atom> {
         "-" => "OLDPWD",
         _ => "",
     };
+    let is_user = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     let value = match state.lookup(variable) {
+        // The list of users may name another folder.
+        _ if name == "root" => Hole::Assumed("/root".to_owned()),
+        _ if name.starts_with(|c: char| c.is_alphabetic()) && name.chars().all(is_user) => {
+            Hole::Assumed(format!("/home/{name}"))
+        }
         Lookup::Known(text) => Hole::Text(text.to_owned()),
         Lookup::Number | Lookup::Unknown | Lookup::Unassigned => Hole::Unknown,
     };

@@ -43,15 +43,18 @@ impl<'s> Maker<'s> {
             Hole::Text(text) => self.text(text, quoted),
             Hole::Assumed(text) => {
                 self.field().assumed = true;
+                let before = self.made.len();
                 self.text(text, quoted);
-                if let Some(last) = self.made.last_mut().filter(|_| self.open.is_none()) {
-                    last.assumed = true;
+                for field in self.made.iter_mut().skip(before).chain(&mut self.open) {
+                    field.assumed = true;
                 }
             }
-            Hole::Unknown => {
+            // The variable of a number may have been unset, and `IFS` may hold a digit.
+            Hole::Number | Hole::Unknown => {
                 let splits = !quoted && self.purpose == Use::Argument;
                 let field = self.field();
-                field.bits.push(Bit::Unknown);
+                let is_number = *value == Hole::Number;
+                field.bits.push(if is_number { Bit::Number } else { Bit::Unknown });
                 field.single &= !splits;
             }
             Hole::Fields(fields) => {
@@ -102,18 +105,15 @@ impl<'s> Maker<'s> {
         match field.bits.last_mut() {
             _ if is_pattern => field.bits.push(Bit::Glob(c)),
             Some(Bit::Text(text)) => text.push(c),
-            Some(Bit::Glob(_) | Bit::Unknown) | None => field.bits.push(Bit::Text(c.to_string())),
+            Some(Bit::Glob(_) | Bit::Number | Bit::Unknown) | None => {
+                field.bits.push(Bit::Text(c.to_string()));
+            }
         }
     }
 
     fn field(&mut self) -> &mut Field {
         let span = self.span;
-        self.open.get_or_insert_with(|| Field {
-            bits: Vec::new(),
-            single: true,
-            assumed: false,
-            span,
-        })
+        self.open.get_or_insert_with(|| Field::empty(span))
     }
 
     fn close(&mut self) {

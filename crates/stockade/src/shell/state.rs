@@ -1,5 +1,6 @@
 //! What is known of a shell while its line is read: variables, functions, the folder it is in.
 
+mod attributes;
 mod later;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use super::expand::Field;
 use super::special::{NUMBERS, is_set_by_the_shell};
 use super::tree::Statement;
+pub use attributes::Attribute;
 
 /// Folders that a shell may be in before it could be anywhere.
 const FOLDERS_MAX: usize = 4;
@@ -41,17 +43,6 @@ pub struct State {
     inherited: Rc<BTreeMap<String, Value>>,
 }
 
-/// What makes a variable behave other than its assignments say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Attribute {
-    /// It may keep its value, or take another than it is given: read-only, in small letters.
-    Unruly,
-    /// What it is given is evaluated as arithmetic.
-    Integer,
-    /// An array whose subscripts are text and not arithmetic.
-    Keyed,
-}
-
 /// How much is known of what is not written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Settled {
@@ -66,7 +57,7 @@ enum Settled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     Known(String),
-    /// Not known, but digits.
+    /// Not known, but a number, or nothing where the variable has been unset meanwhile.
     Number,
     Unknown,
 }
@@ -86,7 +77,7 @@ impl Value {
 pub enum Lookup<'s> {
     /// Its value.
     Known(&'s str),
-    /// A number.
+    /// A number, or nothing.
     Number,
     /// It has been set, or may have been.
     Unknown,
@@ -133,13 +124,30 @@ impl State {
         }
     }
 
+    /// Whether a variable holds a number, or nothing since it is not set.
+    fn is_number(&self, name: &str) -> bool {
+        match self.variables.get(name) {
+            Some(value) => value.is_number(),
+            None => matches!(self.lookup(name), Lookup::Number | Lookup::Unassigned),
+        }
+    }
+
     /// Sets a variable; `None` for a value that is not known.
     pub fn set(&mut self, name: &str, value: Option<String>) {
         let value = value.filter(|text| text.len() <= VALUE_MAX);
         let value = value.map_or(Value::Unknown, Value::Known);
-        let is_unruly = self.is(name, Attribute::Unruly) || is_set_by_the_shell(name);
-        let is_kept = !is_unruly && (value.is_number() || !self.is(name, Attribute::Integer));
-        let value = if is_kept { value } else { Value::Unknown };
+        let is_own = is_set_by_the_shell(name) && name != "0";
+        let is_unruly = self.is(name, Attribute::Unruly) || is_own;
+        let is_integer = self.is(name, Attribute::Integer);
+        let is_kept = !is_unruly && (value.is_number() || !is_integer);
+        let value = match value {
+            value if is_kept => value,
+            // Some of the shell's own count on from what they are given.
+            value if is_integer && value.is_number() && !self.is(name, Attribute::Unruly) => {
+                Value::Number
+            }
+            _ => Value::Unknown,
+        };
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
     }
 
@@ -150,23 +158,16 @@ impl State {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
     }
 
-    /// Gives a variable an attribute, for good.
-    pub fn give(&mut self, name: &str, attribute: Attribute) {
-        Rc::make_mut(&mut self.attributes).insert((name.to_owned(), attribute));
-    }
-
-    /// Whether a variable has an attribute, or may have.
-    pub fn is(&self, name: &str, attribute: Attribute) -> bool {
-        let is_number = attribute == Attribute::Integer && NUMBERS.contains(&name);
-        is_number
-            || !self.attributes.is_empty()
-                && self.attributes.contains(&(name.to_owned(), attribute))
-    }
-
     /// Takes a variable away.
     pub fn unset(&mut self, name: &str) {
+        self.lose_keys(name);
         // `unset` may fail for a read-only one, so the value is not certain to be gone.
         self.set(name, None);
+    }
+
+    /// Variables may be set that the line does not set: a program put them into the environment.
+    pub fn may_hold_more(&mut self) {
+        self.settled = self.settled.max(Settled::Apart);
     }
 
     /// Anything may be otherwise from now on: code ran that nobody has read.
@@ -176,6 +177,7 @@ impl State {
             self.set(&name, None);
         }
         self.settled = Settled::Not;
+        self.lose_all_keys();
         self.positional = None;
         self.move_to(Vec::new());
     }
@@ -302,7 +304,7 @@ impl State {
     /// `shift`: so many words go, if it is known how many and which.
     pub fn shift(&mut self, count: Option<usize>) {
         let parts = count.and_then(|count| self.positional()?.split_at_checked(count));
-        let rest = parts.filter(|(gone, _)| gone.iter().all(|field| field.single));
+        let rest = parts.filter(|(gone, _)| gone.iter().all(Field::is_one));
         let rest = rest.map(|(_, rest)| rest.to_vec());
         self.set_positional(rest);
     }
@@ -337,7 +339,7 @@ impl State {
         for name in names {
             match (self.variables.get(&name), other.variables.get(&name)) {
                 (mine, theirs) if mine == theirs => {}
-                (Some(mine), Some(theirs)) if mine.is_number() && theirs.is_number() => {
+                (_, _) if self.is_number(&name) && other.is_number(&name) => {
                     self.set_number(&name);
                 }
                 (_, _) => self.set(&name, None),
@@ -371,13 +373,10 @@ impl State {
         if let Some(why) = &other.altered {
             self.alter(why);
         }
+        self.join_attributes(other);
         self.stops &= other.stops;
         self.last_pipes |= other.last_pipes;
         self.by_links |= other.by_links;
-        if self.attributes != other.attributes {
-            let theirs = other.attributes.iter().cloned();
-            Rc::make_mut(&mut self.attributes).extend(theirs);
-        }
     }
 }
 

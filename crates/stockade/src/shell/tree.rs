@@ -100,10 +100,21 @@ pub enum Kind {
     },
     /// `time`
     Time(Option<Box<Statement>>),
-    /// `[[ … ]]`: the words in it.
-    Test(Vec<Word>),
+    /// `[[ … ]]`: the words in it, and how bash reads each of them.
+    Test(Vec<(TestRole, Word)>),
     /// `(( … ))`: the words in it.
     Arithmetic(Vec<Word>),
+}
+
+/// How bash reads a word in `[[ … ]]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestRole {
+    /// Text, a pattern or a path.
+    Text,
+    /// Arithmetic: an operand of `-eq` and the like.
+    Expression,
+    /// The name of a variable, perhaps with a subscript: the operand of `-v` and `-R`.
+    Name,
 }
 
 /// What stands between two statements of a chain.
@@ -208,8 +219,17 @@ pub enum Operation {
     Alternative(Word),
     /// `${x:?word}`: an end with a message where there is no value.
     Error(Word),
-    /// Lengths, slices, patterns, replacements, subscripts, `${!x}`: the words in it.
-    Other(Vec<Word>),
+    /// `${#x}`, `${#a[…]}`: a number; the words in its subscript.
+    Length(Option<Word>),
+    /// Slices, patterns, replacements, subscripts, `${!x}`.
+    Other {
+        /// Whether a sign stands before the name: `${!x%y}`.
+        prefixed: bool,
+        /// Subscripts, offsets and lengths, which are arithmetic.
+        expressions: Vec<Word>,
+        /// The other words in it.
+        words: Vec<Word>,
+    },
 }
 
 /// A redirection.

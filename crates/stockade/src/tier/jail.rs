@@ -45,6 +45,7 @@ fn steps(confinement: &Confinement, machine: Machine) -> Vec<Step> {
     steps.extend(files.protect.iter().cloned().map(Step::Protect));
     steps.extend(files.sought.iter().map(|one| Step::Seek(one.keep(), one.rule().to_owned())));
     steps.extend(has_broker(confinement).then_some(Step::Broker));
+    steps.extend(refuses_names(confinement, machine).then_some(Step::RefuseCreation));
     steps.push(Step::Cgroup);
     steps.extend(rlimit_steps(&confinement.limits));
     steps.extend(confinement.limits.processes.map(Step::CountProcesses));
@@ -62,6 +63,13 @@ fn has_broker(confinement: &Confinement) -> bool {
     confinement.require.get(&Guarantee::Protected) == Some(&Kept::Full)
 }
 
+/// Whether the program is refused to create protected paths, as long as it does not race its own
+/// arguments. A broker does more.
+fn refuses_names(confinement: &Confinement, machine: Machine) -> bool {
+    let is_any = !confinement.files.write.is_empty() && !confinement.files.protect.is_empty();
+    machine.refuses_names && is_any && !has_broker(confinement)
+}
+
 fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -> Enforced {
     let files: &[&'static str] = if machine.landlock_abi.is_some() {
         &["mount-namespace", "landlock"]
@@ -72,6 +80,13 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
         Guarantee::Writes | Guarantee::Reads => Enforced::full(guarantee, files),
         Guarantee::Protected if has_broker(confinement) => {
             Enforced::full(guarantee, &["mount-namespace", "broker", "watch"])
+        }
+        Guarantee::Protected if refuses_names(confinement, machine) => {
+            let note = "protected paths that exist cannot be changed, and creating others is refused; \
+                        a program that gets past that by a race is ended, and what it created is \
+                        renamed aside";
+            let by = ["mount-namespace", "notification", "watch"];
+            Enforced { kept: Kept::Detected, ..Enforced::partial(guarantee, &by, note) }
         }
         Guarantee::Protected => protected(&["mount-namespace", "watch"]),
         Guarantee::Network if confinement.network == Network::None => {
@@ -100,8 +115,8 @@ fn enforced(guarantee: Guarantee, confinement: &Confinement, machine: Machine) -
 
 /// Protected paths where only a watch keeps those that are not there.
 pub(super) fn protected(by: &[&'static str]) -> Enforced {
-    let note = "protected paths that are there cannot be changed; one that is not there and is made \
-                ends the tree and is moved away";
+    let note = "protected paths that exist cannot be changed; creating one that does not is not \
+                refused here: it ends the tree, and the path is renamed aside in its folder";
     Enforced { kept: Kept::Detected, ..Enforced::partial(Guarantee::Protected, by, note) }
 }
 

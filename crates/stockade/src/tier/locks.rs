@@ -106,7 +106,7 @@ fn enforced(
 fn protected(files: &Files) -> Enforced {
     if files.protect.iter().any(|path| is_within(path, &files.write)) {
         let note = "a protected path that is there, in a folder that can be written, is not kept \
-                    at all; one that is made ends the tree and is moved away";
+                    at all; one that is created ends the tree and is renamed aside in its folder";
         let kept = Kept::Detected;
         let by = vec!["watch"];
         return Enforced { guarantee: Guarantee::Protected, kept, by, note: Some(note.to_owned()) };

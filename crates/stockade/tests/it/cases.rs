@@ -2,12 +2,15 @@
 //! that passes.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Deserialize;
 use stockade::call::ToolCall;
 use stockade::gate::{Examination, Examiner};
 use stockade::policy::{Decision, Policy};
 
+use crate::golden::shown::quoted;
 use crate::project::{Project, contained};
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +57,14 @@ struct Pair {
     yes: Vec<String>,
 }
 
+const TABLES: [(&str, &str); 5] = [
+    ("name", include_str!("cases/name.toml")),
+    ("argv", include_str!("cases/argv.toml")),
+    ("structure", include_str!("cases/structure.toml")),
+    ("path", include_str!("cases/path.toml")),
+    ("profile", include_str!("cases/profile.toml")),
+];
+
 /// How many calls a table judged.
 #[derive(Debug, Default)]
 struct Count {
@@ -64,10 +75,8 @@ struct Count {
 fn check(table: &str, least: usize) {
     let table: Table = toml::from_str(table).unwrap();
     let project = Project::new();
-    let (strict, contained) = (project.examiner(Policy::shipped()), project.examiner(contained()));
-    let mut policy = Policy::shipped();
-    policy.settings.deny.retain(|name| name != "curl" && name != "wget");
-    let network = project.examiner(policy);
+    let [strict, contained, network] = [Profile::Strict, Profile::Contained, Profile::Network]
+        .map(|profile| project.examiner(policy(profile)));
     let mut wrong = Vec::new();
     let mut count = Count::default();
     for group in &table.group {
@@ -87,11 +96,46 @@ fn check(table: &str, least: usize) {
     assert!(count.refused + count.passed >= least, "{count:?}");
 }
 
+fn policy(profile: Profile) -> Policy {
+    let mut policy = match profile {
+        Profile::Strict | Profile::Network => Policy::shipped(),
+        Profile::Contained => contained(),
+    };
+    if matches!(profile, Profile::Network) {
+        policy.settings.deny.retain(|name| name != "curl" && name != "wget");
+    }
+    policy
+}
+
 fn examine(project: &Project, examiner: &Examiner, group: &Group, argv: &[String]) -> Examination {
     let argv: Vec<OsString> = argv.iter().map(|word| project.filled(word).into()).collect();
     let mut call = ToolCall::exec(argv).with_stdin(group.stdin.as_bytes());
     call.cwd = group.cwd.as_ref().map(|cwd| project.root().join(cwd));
     examiner.examine(&call)
+}
+
+/// Every call of every table with its name, examined.
+pub(crate) fn examined(mut each: impl FnMut(&str, &Path, Examination)) {
+    let project = Project::new();
+    for (name, text) in TABLES {
+        let table: Table = toml::from_str(text).unwrap();
+        for group in &table.group {
+            let examiner = project.examiner(policy(group.profile));
+            for argv in group.pair.iter().flat_map(|pair| [&pair.no, &pair.yes]) {
+                let Group { profile, stdin, cwd, .. } = group;
+                let profile = format!("{profile:?}").to_lowercase();
+                let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+                let mut called = format!("{name} {profile} {}", words.join(" "));
+                if let Some(cwd) = cwd {
+                    write!(called, " cwd={cwd}").unwrap();
+                }
+                if !stdin.is_empty() {
+                    write!(called, " stdin={}", quoted(stdin)).unwrap();
+                }
+                each(&called, &project.root(), examine(&project, &examiner, group, argv));
+            }
+        }
+    }
 }
 
 fn refuses(project: &Project, examiner: &Examiner, group: &Group, pair: &Pair) -> Option<String> {

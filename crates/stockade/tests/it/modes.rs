@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use stockade::call::ToolCall;
+use stockade::gate::Examination;
 use stockade::policy::weigh::{Case, Hold, Kind, Reach, Said, weigh};
 use stockade::policy::{Decision, Mode, Policy, PolicyFiles, Profile};
 use stockade::tier::Tier;
@@ -129,6 +130,20 @@ fn policy(mode: Mode, (rule, program): (&str, &str), hold: &str) -> Policy {
     policy.tier = if hold == "box" { Tier::Jail } else { Tier::Process };
     policy.shell_profile = if hold == "axes" { Profile::Strict } else { Profile::Contained };
     policy
+}
+
+/// Every cell with its name, and its line examined in each mode.
+pub(crate) fn examined(mut each: impl FnMut(&str, &Path, Vec<(String, Examination)>)) {
+    let project = Project::new();
+    fs::create_dir_all(project.beside("work/.git")).unwrap();
+    for (kind, rule, hold) in expected().into_keys() {
+        let (line, program) = line(&kind);
+        let cells = Mode::ALL.map(|mode| {
+            let examiner = project.examiner(policy(mode, (&rule, program), &hold));
+            (format!("{mode} "), examiner.examine(&ToolCall::line(line)))
+        });
+        each(&format!("{kind} {rule} {hold}"), &project.root(), cells.into());
+    }
 }
 
 #[test]

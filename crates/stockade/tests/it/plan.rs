@@ -16,6 +16,7 @@ use crate::project::{Project, workspace};
 const SCOPED: Machine = Machine {
     landlock_abi: Some(7),
     signal_scope: true,
+    refuses_names: false,
     is_root: false,
     supervisor_hidden: false,
     bounds_address_space: true,
@@ -358,6 +359,8 @@ tier container
 fn a_plan_of_a_container_names_every_step() {
     let mut policy = Policy { tier: Tier::Container, ..shipped() };
     policy.files.protect.clear();
+    // Each of them that hides something is a step.
+    policy.rules = stockade::policy::Rules::default();
     policy.oci.image = Some("localhost/tools".parse().unwrap());
     policy.oci.runtime = Some("runsc".to_owned());
     let project = Project::new();

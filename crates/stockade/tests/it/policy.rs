@@ -8,6 +8,7 @@ use stockade::confine::Network;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::journal::Durability;
 use stockade::limits::ByteCount;
+use stockade::policy::rule::Rule;
 use stockade::policy::{Decision, LoadError, Policy, PolicyFiles, Profile, Variable};
 use stockade::tier::Tier;
 
@@ -35,11 +36,23 @@ fn project_file(user: &str, text: &str) -> Result<Policy, LoadError> {
 #[test]
 fn the_default_file_is_the_shipped_policy() {
     let loaded = trusted(&shipped("default.toml")).unwrap();
-    assert_eq!(Policy { sources: Policy::shipped().sources, ..loaded }, Policy::shipped());
+    let Policy { sources, rules, .. } = Policy::shipped();
+    // Each of its rules replaces the shipped one of its name, and so is the file's.
+    let written = |rule: &Rule| {
+        let said =
+            [rule.reason(), rule.alternative(), rule.name()].map(|one| one.map(str::to_owned));
+        (rule.text().to_owned(), rule.list(), said, rule.lines().clone())
+    };
+    let [of_file, shipped] = [&loaded.rules, &rules].map(|rules| {
+        assert!(rules.notes().is_empty(), "{:?}", rules.notes());
+        rules.all().iter().map(written).collect::<Vec<_>>()
+    });
+    assert_eq!(of_file, shipped);
+    assert_eq!(Policy { sources, rules, ..loaded }, Policy::shipped());
 }
 
 /// Tables of a policy file, whose keys are named and not they themselves.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 13] = [
     "exec",
     "shell",
     "boxed",
@@ -48,9 +61,11 @@ const TABLES: [&str; 11] = [
     "rules",
     "only",
     "questions",
+    "project",
     "hook",
     "code",
     "tool",
+    "named",
 ];
 
 #[test]
@@ -96,7 +111,8 @@ fn the_starter_file_loads_with_its_comments_taken_off() {
     assert!(policy.settings.deny.contains("kubectl") && policy.settings.deny.contains("rm"));
     assert!(policy.settings.interpreters.contains("julia"));
     assert_eq!(policy.limits.wall, Duration::from_secs(60));
-    assert_eq!((policy.rules.all().len(), policy.rules.notes()), (4, [].as_slice()));
+    let shipped = Policy::shipped().rules.all().len();
+    assert_eq!((policy.rules.all().len(), policy.rules.notes()), (shipped + 4, [].as_slice()));
     let policy = trusted(&uncommented(own)).unwrap();
     assert_eq!(policy.settings.only, Some(["echo", "date"].map(str::to_owned).into()));
     assert!(policy.settings.folders.iter().any(|folder| folder.ends_with(".cargo/bin")));

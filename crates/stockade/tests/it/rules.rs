@@ -5,4 +5,4 @@ mod cost;
 mod files;
 mod properties;
 mod propose;
-mod table;
+pub(crate) mod table;

@@ -2,15 +2,20 @@
 //!
 //! What the keys mean is at the top of `shell/project.toml`.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stockade::gate::{Examination, Examiner};
+use stockade::inspect::Root;
 use stockade::policy::{Decision, Policy, Profile};
 
-use crate::shell_judge::{Judged, Seen, judge};
+use crate::golden::shown::quoted;
+use crate::shell_judge::{Judged, Seen, examine, judge};
 
 /// How many lines there have to be.
 const CASES_MIN: usize = 450;
@@ -44,9 +49,18 @@ struct Case {
     rules: Rules,
     cwd: Option<String>,
     finding: Option<String>,
+    absent: Option<String>,
     /// For the reader.
     #[serde(rename = "why")]
     _why: Option<String>,
+}
+
+impl Case {
+    /// Whether the shipped policy applies to it.
+    fn is_plain(&self) -> bool {
+        let Rules { deny, ask, allow } = &self.rules;
+        self.mode.is_none() && [deny, ask, allow].iter().all(|list| list.is_empty())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,6 +155,10 @@ impl Project {
         place
     }
 
+    fn examiner(&self, policy: Policy) -> Examiner {
+        Examiner::new(Root::open(&self.root()).unwrap(), policy)
+    }
+
     fn root(&self) -> PathBuf {
         self.folder.path().join("work")
     }
@@ -170,8 +188,7 @@ impl Project {
 
 /// The shipped policy with the rules and the mode of a case.
 fn policy(case: &Case, profile: Profile) -> Policy {
-    let has_rules = [&case.rules.deny, &case.rules.ask, &case.rules.allow];
-    let mut policy = if case.mode.is_none() && has_rules.iter().all(|list| list.is_empty()) {
+    let mut policy = if case.is_plain() {
         Policy::shipped()
     } else {
         // A JSON list of strings is a TOML list of strings.
@@ -239,6 +256,9 @@ fn missed(project: &Project, case: &Case, judged: &Judged) -> Vec<String> {
     if let Some(finding) = case.finding.as_ref().filter(|one| !judged.findings.contains(one)) {
         wrong.push(format!("no finding {finding}: {:?}", judged.findings));
     }
+    if let Some(finding) = case.absent.as_ref().filter(|one| judged.findings.contains(one)) {
+        wrong.push(format!("there is a finding {finding}"));
+    }
     wrong.extend(effects(project, case, seen));
     wrong
 }
@@ -290,6 +310,40 @@ fn check(name: &str) {
     assert!(complaints.is_empty(), "{wrong} wrong in {cases}:\n{}", complaints.join("\n"));
 }
 
+/// The contained and the strict profile.
+fn examiners(project: &Project, case: &Case) -> [Examiner; 2] {
+    [Profile::Contained, Profile::Strict].map(|profile| project.examiner(policy(case, profile)))
+}
+
+/// Every line of every table with its name, examined in the contained and in the strict profile.
+pub(crate) fn examined(mut each: impl FnMut(&str, &Path, [Examination; 2])) {
+    let project = Project::new();
+    let plain = OnceCell::new();
+    for (name, _) in TABLES {
+        for case in &table(name).case {
+            let line = project.filled(&whole(case));
+            let cwd = case.cwd.as_ref().map(|cwd| project.root().join(cwd));
+            let own = (!case.is_plain()).then(|| examiners(&project, case));
+            let used =
+                own.as_ref().unwrap_or_else(|| plain.get_or_init(|| examiners(&project, case)));
+            let examinations = used.each_ref().map(|one| examine(one, cwd.as_deref(), &line));
+            let mut called = format!("{name} {}", quoted(&whole(case)));
+            let Rules { deny, ask, allow } = &case.rules;
+            for (key, rules) in [("deny", deny), ("ask", ask), ("allow", allow)] {
+                if !rules.is_empty() {
+                    write!(called, " {key}={rules:?}").unwrap();
+                }
+            }
+            for (key, value) in [("mode", &case.mode), ("cwd", &case.cwd)] {
+                if let Some(value) = value {
+                    write!(called, " {key}={value}").unwrap();
+                }
+            }
+            each(&called, &project.root(), examinations);
+        }
+    }
+}
+
 fn table(name: &str) -> Table {
     let (_, text) = TABLES.into_iter().find(|(known, _)| *known == name).unwrap();
     toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -311,7 +365,7 @@ macro_rules! tables {
 
 tables! {
     aliases_and_functions, attacked, confusion, critical_deletes, cves_and_bypasses, cwd, effects_reads,
-    effects_writes, encodings, environment, expansion, flags_that_write, found_by_running,
+    effects_writes, encodings, environment, evaluated, expansion, flags_that_write, found_by_running,
     grammar, heredocs, hosts, interpreters, nesting, path_hijack, path_rules, quoting, read_only, readers_that_execute,
     redirects, separators, spelling, unicode, wrappers,
 }
@@ -355,7 +409,7 @@ fn every_case_expects_something() {
             || facts.iter().any(|one| one.is_some())
             || case.dynamic.or(case.read_only).is_some()
             || case.contained.or(case.strict).is_some()
-            || case.finding.is_some();
+            || case.finding.or(case.absent).is_some();
         assert!(expects, "{}: {:?}", case.class, case.line);
     }
 }

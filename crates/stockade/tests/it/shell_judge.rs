@@ -38,12 +38,17 @@ pub(crate) struct Judged {
     pub(crate) read_only: Option<bool>,
 }
 
+/// Examines one line; nothing runs.
+pub(crate) fn examine(examiner: &Examiner, cwd: Option<&Path>, line: &str) -> Examination {
+    let mut call = ToolCall::line(line);
+    call.cwd = cwd.map(Path::to_owned);
+    examiner.examine(&call)
+}
+
 /// Judges one line in a project; nothing runs.
 pub(crate) fn judge(root: &Path, policy: Policy, cwd: Option<&Path>, line: &str) -> Judged {
     let examiner = Examiner::new(Root::open(root).unwrap(), policy);
-    let mut call = ToolCall::line(line);
-    call.cwd = cwd.map(Path::to_owned);
-    let examination = examiner.examine(&call);
+    let examination = examine(&examiner, cwd, line);
     Judged {
         decision: examination.ruling.decision,
         rule: examination.ruling.rule.clone(),

@@ -1,10 +1,11 @@
 //! Lines of bash and the trees they become, compared with other opinions.
 
+pub(crate) mod records;
+
 mod bash;
 mod bombs;
 mod mutations;
 mod names;
-mod records;
 mod render;
 mod vote;
 

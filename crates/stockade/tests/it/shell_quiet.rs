@@ -33,6 +33,12 @@ fn entries() -> Vec<Entry> {
     LINES.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Every line with its name.
+pub(crate) fn lines() -> Vec<(String, String)> {
+    let named = |entry: Entry| (format!("{} {}", entry.from, entry.kind), entry.line);
+    entries().into_iter().map(named).collect()
+}
+
 /// Judges every line in a small project of its own.
 fn judged() -> Vec<(Entry, Judged)> {
     let folder = tempfile::tempdir().unwrap();

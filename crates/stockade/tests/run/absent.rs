@@ -1,138 +1,271 @@
-//! Protected paths that are not there: made by every way round the watch, and gone afterwards.
+//! Protected paths that do not exist: refused to the sandbox, ended and renamed aside if it wins a race,
+//! and left alone if somebody else creates them.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
+use stockade::Policy;
 
-use crate::helper::Helper;
 use crate::jail::{jailed, project};
-use crate::support::{Project, kept, skip};
+use crate::support::{Project, eventually, exec, json, kept, names_in, text};
 
-/// Runs a script of Python for which these paths are protected.
-fn run(place: &Project, protect: &[&str], script: &str) -> Value {
-    let protect = protect.iter().map(Into::into).collect();
-    let policy = jailed(|policy| policy.files.protect = protect);
-    place.python(policy, &format!("import os\n{script}\n"), &[])
+/// What was renamed aside in a folder, by the names it had.
+fn held_in(project: &Project, folder: &str) -> Vec<String> {
+    let names = names_in(&project.path(folder)).into_iter();
+    let held = names.filter_map(|name| Some(name.split_once(".stockade-held-")?.0.to_owned()));
+    held.collect()
 }
 
-/// Where a note says that things are now.
-fn places(report: &Value) -> Vec<PathBuf> {
-    let place = |note: &Value| {
-        let (_, place) = note.as_str()?.split_once(" is now in \"")?;
-        Some(PathBuf::from(place.trim_end_matches('"')))
-    };
-    report["notes"].as_array().into_iter().flatten().filter_map(place).collect()
+fn notes(report: &Value) -> String {
+    report["notes"].to_string()
 }
 
-/// Nothing has the name any more, what had it is where the report says, and that goes as well.
-fn is_moved_away(project: &Project, name: &str, report: &Value) {
-    assert!(fs::symlink_metadata(project.path(name)).is_err(), "{name}: {report}");
-    assert_eq!(kept(report, "protected"), "detected", "{report}");
-    let places = places(report);
-    assert_eq!(places.len(), 1, "{report}");
-    for place in places {
-        fs::symlink_metadata(&place).unwrap();
-        if !place.starts_with(project.root()) {
-            fs::remove_dir_all(place.parent().unwrap()).unwrap();
-        }
-    }
+/// Runs a script while the host does something, once the script has created `ready`. The script ends
+/// when there is a file `done`.
+fn beside(project: &Project, policy: Policy, host: impl FnOnce()) -> Value {
+    project
+        .script("script.sh", "touch ready; while ! test -e done; do sleep 0.05; done; echo end\n");
+    let stockade = project.open(policy);
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| json(&stockade.run(exec(&["sh", "script.sh"]))));
+        assert!(eventually(Duration::from_secs(20), || project.path("ready").exists()));
+        // The first process of the sandbox has to see that `touch` has ended.
+        std::thread::sleep(Duration::from_millis(500));
+        host();
+        std::thread::sleep(Duration::from_millis(500));
+        fs::write(project.path("done"), "").unwrap();
+        run.join().unwrap()
+    })
 }
 
 #[test]
-fn the_watch_is_on_the_name_and_not_on_the_folder_that_had_it() {
+fn a_protected_path_cannot_be_created_and_the_program_goes_on() {
     let Some(project) = project() else { return };
-    let make = "os.mkdir('ci'); open('ci/deploy', 'w').write('evil')";
     fs::create_dir(project.path("ci")).unwrap();
-    let report = run(&project, &["ci/deploy"], &format!("os.rename('ci', 'old'); {make}"));
-    is_moved_away(&project, "ci/deploy", &report);
-    // A folder that was not there either.
-    fs::remove_dir_all(project.path("ci")).unwrap();
-    let report = run(&project, &["ci/deploy"], make);
-    is_moved_away(&project, "ci/deploy", &report);
-}
-
-#[test]
-fn a_link_on_the_way_to_a_protected_path_is_moved_away_and_not_followed() {
-    let Some(project) = project() else { return };
-    fs::create_dir(project.beside("victim")).unwrap();
-    fs::write(project.beside("victim/deploy"), "good").unwrap();
-    let victim = project.beside("victim");
-    let report = run(&project, &["ci/deploy"], &format!("os.symlink({victim:?}, 'ci')"));
-    is_moved_away(&project, "ci", &report);
-    assert_eq!(fs::read_to_string(victim.join("deploy")).unwrap(), "good");
-}
-
-#[test]
-fn a_folder_that_the_box_closes_to_its_owner_keeps_nothing_in_the_project() {
-    let Some(project) = project() else { return };
-    for (script, name) in [
-        ("os.mkdir('.tool'); open('.tool/x', 'w'); os.chmod('.tool', 0o555)", ".tool"),
-        ("os.mkdir('ci'); open('ci/deploy', 'w'); os.chmod('ci', 0o555)", "ci/deploy"),
-        ("os.mkdir('ci'); open('ci/deploy', 'w'); os.chmod('ci', 0)", "ci/deploy"),
-        ("open('.tool', 'w'); os.chmod('.', 0)", ".tool"),
-    ] {
-        let report = run(&project, &[".tool", "ci/deploy"], script);
-        is_moved_away(&project, name, &report);
-        let _none = fs::remove_dir_all(project.path("ci"));
+    fs::write(project.path("file"), "").unwrap();
+    let attack = "import os, socket
+def attempt(name, act):
+    try:
+        act(); print(name, 'created')
+    except OSError as error:
+        print(name, error.errno)
+attempt('open', lambda: open('.mcp.json', 'w').write('evil'))
+attempt('append', lambda: os.open('./.envrc', os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+attempt('mkdir', lambda: os.mkdir('.claude'))
+attempt('slash', lambda: os.mkdir('.codex/'))
+attempt('rename', lambda: os.rename('file', '.bashrc'))
+attempt('link', lambda: os.link('file', '.zshrc'))
+attempt('symlink', lambda: os.symlink('/etc', '.profile'))
+attempt('node', lambda: os.mkfifo('.zshenv'))
+attempt('socket', lambda: socket.socket(socket.AF_UNIX).bind('.bash_profile'))
+attempt('absolute', lambda: open(os.getcwd() + '/.mcp.json', 'w'))
+attempt('climbing', lambda: open('ci/../.mcp.json', 'w'))
+attempt('descriptor', lambda: os.open('.mcp.json', os.O_CREAT | os.O_WRONLY,
+                                      dir_fd=os.open('.', os.O_RDONLY)))
+os.symlink('.mcp.json', 'led'); attempt('through a link', lambda: open('led', 'w'))
+os.mkdir('folder'); open('folder/deploy', 'w').close(); os.rmdir('ci')
+attempt('moved in', lambda: os.rename('folder', 'ci'))
+attempt('elsewhere', lambda: open('folder/.mcp.json', 'w'))
+";
+    let add = |policy: &mut Policy| policy.files.protect.push("ci/deploy".into());
+    let report = project.python(jailed(add), attack, &[]);
+    let expected = "open 1\nappend 1\nmkdir 1\nslash 1\nrename 1\nlink 1\nsymlink 1\nnode 1\n\
+                    socket 1\nabsolute 1\nclimbing 1\ndescriptor 1\nthrough a link 1\n\
+                    moved in 1\nelsewhere created\n";
+    assert_eq!((text(&report, "stdout"), &report["ok"]), (expected, &true.into()), "{report}");
+    // There is no `.git`, in which nothing is refused.
+    assert_eq!(kept(&report, "protected"), "partial", "{report}");
+    for name in [".mcp.json", ".claude", ".bashrc", ".zshenv"] {
+        assert!(fs::symlink_metadata(project.path(name)).is_err(), "{name}");
     }
-}
-
-#[test]
-fn a_name_goes_whatever_is_wrong_with_the_place_of_what_was_moved_away() {
-    let Some(project) = project() else { return };
-    let uid = rustix::process::geteuid().as_raw();
-    let base = project.beside("tmp").join(format!("stockade-{uid}"));
-    let place = base.join("quarantine");
-    let private = || fs::Permissions::from_mode(0o700);
-    let spoilt: [fn(&Path); 3] = [
-        |place| fs::write(place, "").unwrap(),
-        |place| symlink("/", place).unwrap(),
-        |place| {
-            fs::create_dir(place).unwrap();
-            fs::set_permissions(place, fs::Permissions::from_mode(0o0)).unwrap();
-        },
-    ];
-    fs::write(project.path("make.sh"), "echo evil > .mcp.json").unwrap();
-    for spoil in spoilt {
-        fs::create_dir(&base).unwrap();
-        fs::set_permissions(&base, private()).unwrap();
-        spoil(&place);
-        let report = Helper::new("run-boxed", &project, &["sh", "make.sh"]).answer();
-        assert!(fs::symlink_metadata(project.path(".mcp.json")).is_err(), "{report}");
-        let [now] = places(&report).try_into().unwrap();
-        assert_eq!(fs::read_to_string(now).unwrap(), "evil\n");
-        if place.is_dir() && !place.is_symlink() {
-            fs::set_permissions(&place, private()).unwrap();
-        }
-        fs::remove_dir_all(&base).unwrap();
-    }
-}
-
-/// Where a rename cannot do it, what was made is copied, and the box chose what that is.
-#[test]
-fn what_is_too_deep_too_large_or_too_much_to_be_copied_is_put_aside() {
-    if project().is_none() {
-        return;
-    }
-    let Some(project) = Project::elsewhere() else {
-        return skip("shm", "there is one file system only");
+    let denials = report["denials"].as_array().unwrap();
+    let denied = |name: &str| {
+        let path = project.path(name);
+        denials.iter().any(|one| one["path"] == path.to_str().unwrap())
     };
-    let small = "os.mkdir('.tool'); open('.tool/x', 'w').write('evil')";
-    let deep = "top = os.getcwd(); os.mkdir('t'); os.chdir('t')\n\
-                for _ in range(5000): os.mkdir('a'); os.chdir('a')\n\
-                os.chdir(top); os.rename('t', '.tool')";
-    let large = "os.mkdir('t')\n\
-                 for i in range(100): os.truncate(os.open(f't/{i}', 65), 1 << 30)\n\
-                 os.rename('t', '.tool')";
-    let many = "os.mkdir('t')\n\
-                for i in range(10_001): open(f't/{i}', 'w').close()\n\
-                os.rename('t', '.tool')";
-    for (script, is_copied) in [(small, true), (deep, false), (large, false), (many, false)] {
-        let report = run(&project, &[".tool"], script);
-        let is_here = places(&report).iter().any(|place| place.starts_with(project.root()));
-        assert_eq!(is_here, !is_copied, "{report}");
-        is_moved_away(&project, ".tool", &report);
+    assert!(denied(".mcp.json") && denied(".claude") && denied("ci/deploy"), "{report}");
+    assert!(denials[0]["reason"].as_str().unwrap().contains("the path is protected"), "{report}");
+    // Control: without a sandbox all of it is created.
+    let mut control = std::process::Command::new("python3");
+    let output = control.args(["-c", attack]).current_dir(project.root()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("mkdir created"), "{output:?}");
+}
+
+/// A second process changes the path while the call waits for its answer.
+const RACE: &str = "import ctypes, mmap, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+memory = mmap.mmap(-1, 4096)
+memory[:10] = b'xmcp.json\\0'
+path = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+if os.fork() == 0:
+    while True:
+        memory[0] = 46
+        memory[0] = 120
+until = time.time() + 60
+while time.time() < until and not os.path.lexists('.mcp.json'):
+    fd = libc.open(ctypes.c_void_p(path), os.O_CREAT | os.O_WRONLY, 0o644)
+    if fd >= 0: os.close(fd)
+time.sleep(60)
+";
+
+#[test]
+fn a_program_that_wins_a_race_is_ended_and_its_file_is_renamed_aside() {
+    let Some(project) = project() else { return };
+    let report = project.python(jailed(|_| {}), RACE, &[]);
+    assert_eq!((&report["signal"], &report["limit"]), (&9.into(), &Value::Null), "{report}");
+    assert!(!project.path(".mcp.json").exists(), "{report}");
+    assert_eq!(held_in(&project, "."), [".mcp.json"], "{report}");
+    assert!(notes(&report).contains(".mcp.json.stockade-held-"), "{report}");
+    assert!(
+        notes(&report).contains("the sandbox was ended: a protected path was created"),
+        "{report}"
+    );
+    assert_eq!(kept(&report, "protected"), "detected", "{report}");
+}
+
+/// Nothing keeps a sandbox that runs already from a file that the host creates, so the report says it.
+#[test]
+fn a_file_of_the_host_that_changes_during_the_run_is_named() {
+    let Some(project) = project() else { return };
+    // Opening a file that is there is not notified, unless it may create it.
+    let attack = "import os, time
+open('ready', 'w').close()
+while not os.path.exists('go'): time.sleep(0.05)
+for name in ['.mcp.json', '.claude/settings.json']:
+    try:
+        os.write(os.open(name, os.O_WRONLY | os.O_APPEND), b'evil\\n')
+    except OSError as error:
+        print(error.strerror)
+print('end')
+";
+    project.script("attack.py", attack);
+    let run = |names: &[&str]| {
+        let stockade = project.open(jailed(|_| {}));
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| json(&stockade.run(exec(&["python3", "attack.py"]))));
+            assert!(eventually(Duration::from_secs(20), || project.path("ready").exists()));
+            // The first process of the sandbox has to see that `touch` has ended.
+            std::thread::sleep(Duration::from_millis(500));
+            for name in names {
+                fs::create_dir_all(project.path(name).parent().unwrap()).unwrap();
+                fs::write(project.path(name), "host\n").unwrap();
+            }
+            // The watch looks ten times a second.
+            std::thread::sleep(Duration::from_secs(1));
+            fs::write(project.path("go"), "").unwrap();
+            run.join().unwrap()
+        })
+    };
+    let report = run(&[".mcp.json", ".claude/settings.json", ".envrc"]);
+    assert_eq!(text(&report, "stdout"), "end\n", "{report}");
+    assert_eq!(fs::read_to_string(project.path(".mcp.json")).unwrap(), "host\nevil\n", "the gap");
+    assert_eq!(kept(&report, "protected"), "lost", "{report}");
+    let notes: Vec<&str> =
+        report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for (name, is_changed) in [("/.mcp.json\"", true), ("/.claude\"", true), ("/.envrc\"", false)] {
+        let note = notes.iter().find(|note| note.contains(name)).unwrap();
+        assert_eq!(note.contains("was changed after"), is_changed, "{note}");
     }
+    // The next call protects them.
+    for name in ["ready", "go"] {
+        fs::remove_file(project.path(name)).unwrap();
+    }
+    let report = run(&[]);
+    let refused = "Read-only file system\nRead-only file system\nend\n";
+    assert_eq!((text(&report, "stdout"), kept(&report, "protected")), (refused, "partial"));
+    assert_eq!(fs::read_to_string(project.path(".mcp.json")).unwrap(), "host\nevil\n");
+}
+
+#[test]
+fn a_file_that_the_host_creates_ends_nothing_and_stays() {
+    let Some(project) = project() else { return };
+    fs::create_dir(project.path(".claude")).unwrap();
+    let created = [".mcp.json", ".claude/settings.local.json", ".envrc"];
+    let report = beside(&project, jailed(|_| {}), || {
+        for name in created {
+            fs::write(project.path(name), "host").unwrap();
+        }
+    });
+    assert_eq!((text(&report, "stdout"), &report["ok"]), ("end\n", &true.into()), "{report}");
+    for name in created {
+        assert_eq!(fs::read_to_string(project.path(name)).unwrap(), "host", "{report}");
+    }
+    assert!(held_in(&project, ".").is_empty(), "{report}");
+    assert!(notes(&report).contains("outside of the sandbox"), "{report}");
+}
+
+#[test]
+fn a_path_that_no_sandbox_can_write_is_neither_watched_nor_touched() {
+    let Some(project) = project() else { return };
+    let outside = project.beside("outside");
+    fs::create_dir(&outside).unwrap();
+    let new = outside.join("new");
+    let add = |policy: &mut Policy| policy.files.protect.push(new.clone());
+    let report = beside(&project, jailed(add), || fs::write(&new, "host").unwrap());
+    assert_eq!((text(&report, "stdout"), &report["ok"]), ("end\n", &true.into()), "{report}");
+    assert_eq!(fs::read_to_string(&new).unwrap(), "host");
+    assert_eq!(names_in(&outside), ["new"]);
+}
+
+/// The supervisor looks for new files by a pattern while another sandbox swaps a folder for a link.
+#[test]
+fn a_folder_that_another_sandbox_swaps_leads_the_supervisor_nowhere() {
+    let Some(project) = project() else { return };
+    let victim = project.beside("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("made.lock"), "precious").unwrap();
+    let swap = format!(
+        "import os, time
+until = time.time() + 30
+first = 'a/000/made.lock'
+while time.time() < until and not os.path.exists('ready'): time.sleep(0.001)
+while time.time() < until and os.path.exists(first): pass
+os.rename('z', 'z.old'); os.symlink({:?}, 'z')
+",
+        victim.display()
+    );
+    project.script("swap.py", &swap);
+    project.script(
+        "make.py",
+        "import os
+for i in range(400):
+    os.makedirs(f'a/{i:03}'); open(f'a/{i:03}/made.lock', 'w').close()
+os.mkdir('z'); open('z/made.lock', 'w').close(); open('ready', 'w').close()
+",
+    );
+    let file = project.beside("own.toml");
+    let loaded = Policy::from_text(&file, "rules.deny = ['Edit(*.lock)']").unwrap();
+    let policy = jailed(|policy| policy.rules = loaded.rules);
+    let swapping = project.open(jailed(|_| {}));
+    let making = Policy { ..policy };
+    let making = stockade::Stockade::open(&project.root(), making, &project.beside("second.jsonl"));
+    let making = making.unwrap();
+    let report = std::thread::scope(|scope| {
+        let swap = scope.spawn(|| json(&swapping.run(exec(&["python3", "swap.py"]))));
+        let report = json(&making.run(exec(&["python3", "make.py"])));
+        let swapped = swap.join().unwrap();
+        assert_eq!(swapped["ok"], true, "{swapped}");
+        report
+    });
+    assert_eq!(fs::read_to_string(victim.join("made.lock")).unwrap(), "precious", "{report}");
+    assert_eq!(names_in(&victim), ["made.lock"], "{report}");
+    assert_eq!(held_in(&project, "a/000"), ["made.lock"], "control: {report}");
+}
+
+/// What an untrusted project file names is reported, and stays where it is.
+#[test]
+fn a_name_of_an_untrusted_project_is_never_renamed() {
+    let Some(project) = project() else { return };
+    let path: PathBuf = ".mcp.json".into();
+    let policy = jailed(|policy| {
+        policy.files.protect = vec![path.clone()];
+        policy.files.untrusted = vec![path.clone()];
+    });
+    let report = project.python(policy, RACE, &[]);
+    assert_eq!(report["signal"], 9, "{report}");
+    assert!(project.path(".mcp.json").exists() && held_in(&project, ".").is_empty(), "{report}");
+    assert!(notes(&report).contains("only an untrusted project file"), "{report}");
+    assert_eq!(kept(&report, "protected"), "lost", "{report}");
 }

@@ -42,19 +42,19 @@ fn keepers(report: &Value) -> Vec<&str> {
 fn a_protected_path_that_is_not_there_cannot_be_made_and_the_program_goes_on() {
     let Some(project) = project() else { return };
     let script = "echo x > .envrc; mkdir .claude; ln -s /etc .bashrc; mv file .mcp.json
-        mkdir -p .git && echo y > .git/config; mkdir .git/info && echo ok > .git/info/fine
-        echo on > made && cat made .git/info/fine; ls -A . .git\n";
+        mkdir -p .git && echo y > .git/config; mkdir .git/objects && echo ok > .git/objects/fine
+        echo on > made && cat made .git/objects/fine; ls -A . .git\n";
     fs::write(project.path("file"), "").unwrap();
     let report = project.sh(strict(|_| {}), script, &[]);
-    let expected = "on\nok\n.:\n.git\nfile\nmade\nscript.sh\n\n.git:\ninfo\n";
+    let expected = "on\nok\n.:\n.git\nfile\nmade\nscript.sh\n\n.git:\nobjects\n";
     assert_eq!(text(&report, "stdout"), expected, "{report}");
     assert_eq!(kept(&report, "protected"), "full", "{report}");
     assert!(keepers(&report).contains(&"broker"), "{report}");
     assert_eq!(report["ok"], true, "{report}");
-    // Without the broker the same script is ended, and what it made is moved away.
+    // Without the broker the same is refused to an honest program, and promised less.
     let loose = policy(|policy| policy.tier = Tier::Jail);
-    let report = project.sh(loose, "echo x > .envrc; sleep 5\n", &[]);
-    assert_eq!((kept(&report, "protected"), &report["ok"]), ("detected", &false.into()));
+    let report = project.sh(loose, "echo x > .envrc; echo on\n", &[]);
+    assert_eq!((kept(&report, "protected"), text(&report, "stdout")), ("detected", "on\n"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_link_on_the_way_is_a_failure_and_nothing_runs() {
 }
 
 #[test]
-fn a_protected_path_that_somebody_else_makes_is_told() {
+fn a_protected_path_that_somebody_else_makes_stays_and_is_told() {
     let Some(project) = project() else { return };
     let made = project.path(".envrc");
     let host = std::thread::spawn({
@@ -153,8 +153,10 @@ fn a_protected_path_that_somebody_else_makes_is_told() {
             fs::write(made, "host").unwrap();
         }
     });
-    let report = project.sh(strict(|_| {}), "touch go; sleep 20\n", &[]);
+    let script = "touch go; while ! test -s .envrc; do sleep 0.05; done; sleep 0.5; echo end\n";
+    let report = project.sh(strict(|_| {}), script, &[]);
     host.join().unwrap();
     assert_eq!(kept(&report, "protected"), "detected", "{report}");
-    assert_ne!(report["ok"], true);
+    assert_eq!(text(&report, "stdout"), "end\n", "{report}");
+    assert_eq!(fs::read_to_string(project.path(".envrc")).unwrap(), "host");
 }

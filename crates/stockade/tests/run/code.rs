@@ -116,12 +116,12 @@ fn rules_are_about_the_tool_its_language_and_the_commands_of_scripts() {
 }
 
 #[test]
-fn a_script_that_deletes_everything_is_asked_about_as_a_line_is() {
+fn a_script_that_deletes_everything_is_refused_as_a_line_is() {
     let Some(project) = project() else { return };
     let report = ran(&project, Language::Bash, "true\nrm -rf /");
     assert_eq!(
         (&report["denied"], &report["rule"]),
-        (&json!(true), &json!("shell/critical-delete"))
+        (&json!(true), &json!("Finding(delete-root)"))
     );
 }
 

@@ -3,6 +3,10 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::Value;
+use stockade::Policy;
+use stockade::guarantee::{Guarantee, Kept};
+
 use crate::jail::{jailed, project};
 use crate::support::{Project, has, kept, text};
 
@@ -37,7 +41,7 @@ fn the_repository_of_a_worktree_is_protected_where_it_is_granted() {
 }
 
 #[test]
-fn the_hooks_of_a_submodule_are_watched_for_where_it_has_none() {
+fn the_hooks_of_a_submodule_cannot_be_created_where_it_has_none() {
     let Some(project) = project().filter(|_| has("git")) else { return };
     let add = "cd work; git init -q .
         git -c protocol.file.allow=always submodule --quiet add ../other sub
@@ -46,10 +50,8 @@ fn the_hooks_of_a_submodule_are_watched_for_where_it_has_none() {
     let attack = "mkdir .git/modules/sub/hooks; echo evil > .git/modules/sub/hooks/post-checkout\n";
     let report = project.sh(jailed(|_| {}), attack, &[]);
     assert!(!project.path(".git/modules/sub/hooks").exists(), "{report}");
-    let note = report["notes"][0].as_str().unwrap();
-    let (_, place) = note.split_once(" is now in \"").unwrap();
-    let place = std::path::Path::new(place.trim_end_matches('"'));
-    fs::remove_dir_all(place.parent().unwrap()).unwrap();
+    let denied = report["denials"][0]["path"].as_str().unwrap();
+    assert!(denied.ends_with(".git/modules/sub/hooks"), "{report}");
 }
 
 /// A known gap: the index has to be written by who commits, and may name any folder.
@@ -68,4 +70,63 @@ fn a_repository_that_the_box_makes_and_names_in_the_index_is_not_kept_from_git_o
     assert!(!said.exists(), "what the threat model advises");
     set_up(&project, "cd work; git status > /dev/null");
     assert!(said.exists(), "if this is kept now, say so in the threat model");
+}
+
+#[test]
+fn a_day_with_git_works_though_its_folders_are_protected() {
+    let Some(project) = project().filter(|_| has("git")) else { return };
+    set_up(&project, "cd work; git init -q .; git commit -q --allow-empty -m one; mkdir .vscode");
+    let day = "set -e; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+        mkdir src; echo 1 > src/a; git add -A; git commit -qm two; echo 2 > src/a; git stash -q; git stash pop -q
+        git commit -qam three; git checkout -qb topic HEAD~1; echo b > src/b; git add src; git commit -qm four
+        git rebase -q - ; git tag t; git gc -q; git merge -q --no-edit t; git mv src/b src/c; git commit -qm five
+        git reset -q --hard HEAD~1; git worktree list > /dev/null; git fsck > /dev/null; git log --format=%s | wc -l
+        mkdir new; cd new; git init -q .; git commit -q --allow-empty -m one; echo done\n";
+    let report = project.sh(jailed(|_| {}), day, &[]);
+    assert_eq!((text(&report, "stdout"), &report["ok"]), ("4\ndone\n", &true.into()), "{report}");
+    let attack =
+        "echo x > .git/info/attributes; echo x > .git/hooks/pre-commit; echo x > .vscode/tasks.json
+        mkdir .husky; mkdir -p .github/workflows; echo x > .gitmodules; echo end\n";
+    let report = project.sh(jailed(|_| {}), attack, &[]);
+    assert_eq!(text(&report, "stdout"), "end\n", "{report}");
+    for name in [
+        ".git/info/attributes",
+        ".git/hooks/pre-commit",
+        ".vscode/tasks.json",
+        ".husky",
+        ".gitmodules",
+    ] {
+        assert!(!project.path(name).exists(), "{name}: {report}");
+    }
+}
+
+#[test]
+fn a_repository_can_be_created_where_there_is_none_and_is_protected_from_the_next_call_on() {
+    let Some(project) = project().filter(|_| has("git")) else { return };
+    let create = "git init -q . && git config a.b c && echo x > .git/hooks/old && echo end\n";
+    let report = project.sh(jailed(|_| {}), create, &[]);
+    assert_eq!((text(&report, "stdout"), &report["ok"]), ("end\n", &true.into()), "{report}");
+    let protected = |report: &Value| {
+        let lines = report["enforcement"].as_array().unwrap();
+        let line = lines.iter().find(|line| line["guarantee"] == "protected").unwrap();
+        (line["kept"].as_str().unwrap().to_owned(), line["note"].to_string())
+    };
+    let (kept, note) = protected(&report);
+    assert_eq!((kept.as_str(), note.contains("until the next call")), ("partial", true), "{note}");
+    let attack =
+        "echo x > .git/hooks/new; echo x >> .git/hooks/old; git config a.b d; mkdir .git/info/x
+        echo x > .git/commondir; mv .git moved; ls .git/*.lock; git config a.b\n";
+    let report = project.sh(jailed(|_| {}), attack, &[]);
+    assert_eq!(text(&report, "stdout"), "c\n", "{report}");
+    assert_eq!(fs::read_to_string(project.path(".git/hooks/old")).unwrap(), "x\n");
+    for name in [".git/hooks/new", ".git/commondir", ".git/info/x", "moved", ".git/config.lock"] {
+        assert!(!project.path(name).exists(), "{name}: {report}");
+    }
+    let (kept, note) = protected(&report);
+    assert_eq!((kept.as_str(), note.contains("until")), ("detected", false), "{note}");
+    // A policy that asks for no less than prevention gets it, and no repository.
+    fs::remove_dir_all(project.path(".git")).unwrap();
+    let strict = |policy: &mut Policy| policy.require.insert(Guarantee::Protected, Kept::Full);
+    let report = project.sh(jailed(strict), create, &[]);
+    assert_eq!((text(&report, "stdout"), protected(&report).0.as_str()), ("", "full"), "{report}");
 }

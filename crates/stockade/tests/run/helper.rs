@@ -48,6 +48,7 @@ impl Helper {
             .env(ARGV, serde_json::to_string(argv).unwrap())
             .env(ANSWER, &answer)
             .env("TMPDIR", project.beside("tmp"))
+            .env("XDG_RUNTIME_DIR", project.beside("tmp"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::launch::{Origin, Warmth};
 use stockade::limits::ByteCount;
-use stockade::policy::{FilesPolicy, Profile};
+use stockade::policy::{FilesPolicy, Profile, Rules};
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade};
 
@@ -22,6 +22,8 @@ use crate::support::{
 pub(crate) fn jailed(change: impl FnOnce(&mut Policy)) -> Policy {
     policy(|policy| {
         policy.tier = Tier::Jail;
+        // What is shipped hides files by name; tests hide their own.
+        policy.rules = Rules::default();
         change(policy);
     })
 }
@@ -187,7 +189,7 @@ fn a_journal_in_the_project_cannot_be_written_by_a_call() {
 }
 
 #[test]
-fn a_hidden_path_looks_empty_and_cannot_be_moved_aside() {
+fn a_hidden_path_cannot_be_opened_or_moved_aside() {
     let Some(project) = project() else { return };
     fs::create_dir(project.path("secrets")).unwrap();
     fs::write(project.path("secrets/key"), "secret\n").unwrap();
@@ -395,38 +397,6 @@ fn a_protection_that_the_host_undoes_ends_the_box_and_is_said() {
 }
 
 #[test]
-fn a_protected_path_that_is_made_ends_the_box_and_is_moved_away() {
-    let Some(project) = project() else { return };
-    control(&project, "mkdir -p .git/hooks; echo '[core]' > .git/config\n");
-    let attack = "mkdir -p .claude && echo '{}' > .claude/settings.json; ln -s /etc/passwd .envrc\n\
-                  echo x > .git/commondir; echo made\n";
-    let started = Instant::now();
-    let report = boxed(&project, &format!("{attack}sleep 60\n"));
-    assert!(started.elapsed() < Duration::from_secs(5), "{report}");
-    assert_eq!((&report["signal"], &report["limit"]), (&9.into(), &Value::Null), "{report}");
-    let notes = report["notes"].as_array().unwrap();
-    for name in [".claude", ".envrc", ".git/commondir"] {
-        assert!(fs::symlink_metadata(project.path(name)).is_err(), "{name} is gone: {report}");
-        assert!(notes.iter().any(|note| note.as_str().unwrap().contains(name)), "{report}");
-    }
-    // A box that ends at once is looked at when it has ended.
-    let report = boxed(&project, attack);
-    assert_eq!(text(&report, "stdout"), "made\n", "{report}");
-    assert!(fs::symlink_metadata(project.path(".envrc")).is_err(), "{report}");
-    assert_eq!(kept(&report, "protected"), "detected");
-    let quarantined = |note: &Value| {
-        let (_, place) = note.as_str().unwrap().split_once(" is now in \"").unwrap();
-        std::path::PathBuf::from(place.trim_end_matches('"'))
-    };
-    for place in report["notes"].as_array().unwrap().iter().chain(notes).map(quarantined) {
-        assert!(fs::symlink_metadata(&place).is_ok(), "{place:?}");
-        fs::remove_dir_all(place.parent().unwrap()).unwrap();
-    }
-    control(&project, attack);
-    assert!(project.path(".claude/settings.json").exists(), "without a box it stays");
-}
-
-#[test]
 fn a_link_that_a_call_laid_does_not_widen_the_next_box() {
     let Some(project) = project() else { return };
     let outside = project.beside("outside");
@@ -473,7 +443,7 @@ fn a_folder_that_cannot_be_entered_does_not_end_protection() {
 fn a_replaced_file_is_said_to_be_lost_however_quick_the_program_was() {
     let Some(project) = project() else { return };
     fs::write(project.path(".env"), "old\n").unwrap();
-    project.script("script.sh", "touch ready; while [ ! -s .env ]; do :; done; cat .env\n");
+    project.script("script.sh", "touch ready; until cat .env 2>/dev/null; do :; done\n");
     let stockade = project.open(jailed(|policy| policy.files.hide = vec![".env".into()]));
     let report = std::thread::scope(|scope| {
         let run = scope.spawn(|| json(&stockade.run(exec(&["sh", "script.sh"]))));
@@ -510,7 +480,7 @@ fn a_git_file_submodules_and_worktrees_are_protected_too() {
 #[test]
 fn a_protected_file_is_protected_by_all_of_its_names() {
     let Some(project) = project() else { return };
-    control(&project, "echo x > stockade.toml; mkdir d; ln stockade.toml d/other\n");
+    control(&project, "echo x > stockade.toml; mkdir d .git; ln stockade.toml d/other\n");
     fs::write(project.path("stockade.toml"), "").unwrap();
     let attack = "echo y > d/other && echo wrote; true\n";
     let report = boxed(&project, attack);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stockade::limits::ByteCount;
+use stockade::tier::Tier;
 
 use crate::support::{Project, eventually, exec, has, marked, marker, policy, text, unboxed};
 
@@ -169,4 +170,21 @@ fn a_cpu_hog_with_many_processes_ends_with_its_deadline() {
     let report = project.sh(policy, script, &[&marker]);
     assert_eq!(report["limit"], "wall", "{report}");
     assert!(eventually(Duration::ZERO, || marked(&marker).is_empty()), "{report}");
+}
+
+/// Inspection and the look at the project count, so that nothing is started that has no time left.
+#[test]
+fn a_call_whose_time_is_up_before_its_program_starts_is_timed_out() {
+    let project = Project::new();
+    for tier in [Tier::Process, Tier::Jail] {
+        let policy = policy(|policy| {
+            policy.tier = tier;
+            policy.limits.wall = Duration::from_nanos(1);
+        });
+        let report = project.sh(policy, "echo started > started\n", &[]);
+        assert_eq!((&report["timed_out"], &report["limit"]), (&true.into(), &"wall".into()));
+        assert_eq!((&report["exit_code"], &report["stdout"]), (&(-101).into(), &"".into()));
+        assert!(report["notes"].to_string().contains("was not started"), "{report}");
+        assert!(!project.path("started").exists(), "{report}");
+    }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use stockade::Policy;
+use stockade::policy::Rules;
 
 use crate::jail::{jailed, project};
 use crate::support::{Project, text};
@@ -11,7 +12,8 @@ use crate::support::{Project, text};
 fn denying(project: &Project, rules: &str) -> Policy {
     let file = project.beside("own.toml");
     let loaded = Policy::from_text(&file, &format!("rules.deny = [{rules}]")).unwrap();
-    jailed(|policy| policy.rules = loaded.rules)
+    let own = loaded.rules.all().iter().filter(|rule| rule.name().is_none());
+    jailed(|policy| policy.rules = Rules::compile(own.cloned().collect()))
 }
 
 #[test]

@@ -213,9 +213,12 @@ fn a_folder_of_that_name_that_others_can_enter_is_not_used() {
     let base = project.beside("tmp").join(format!("stockade-{uid}"));
     fs::create_dir(&base).unwrap();
     fs::set_permissions(&base, fs::Permissions::from_mode(0o777)).unwrap();
-    let mut helper = Helper::new("run", &project, &["echo"]).start();
-    assert!(eventually(Duration::from_secs(20), || !helper.is_running()));
-    assert!(!project.beside("answer.json").exists(), "it ran in a folder of others");
+    let script = "echo $HOME; stat -c %a $HOME/..\n";
+    project.script("where.sh", script);
+    let answer = Helper::new("run", &project, &["sh", "where.sh"]).answer();
+    let told = text(&answer, "stdout").to_owned();
+    assert!(!told.starts_with(base.to_str().unwrap()), "it ran in a folder of others: {told}");
+    assert!(told.ends_with("\n700\n"), "another place is taken: {answer}");
     assert_eq!(names_in(&base), Vec::<String>::new());
 }
 

@@ -29,19 +29,9 @@ impl Project {
         for name in ["work", "tmp"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder.path().join("tmp"), private).unwrap();
         Self { folder }
-    }
-
-    /// The same on another file system than the one for temporary files, if there is one.
-    pub(crate) fn elsewhere() -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
-        let folder = tempfile::tempdir_in("/dev/shm").ok()?;
-        let device = |path: &Path| fs::metadata(path).unwrap().dev();
-        if device(folder.path()) == device(&std::env::temp_dir()) {
-            return None;
-        }
-        fs::create_dir(folder.path().join("work")).unwrap();
-        Some(Self { folder })
     }
 
     /// Beside the root: nothing of the project.

@@ -44,9 +44,9 @@ fn a_wrapped_line_is_seen_through_however_often() {
     for line in ["ls", "", "echo 'a' \"b\" $c", "a\nb\n", "x -- 'y'", "=ls", "'", "''", "-- "] {
         // The folder's quote is more than the reader of options takes, which the next test is about.
         let once = wrapped(line).unwrap().replace("it'\\''s", "it");
-        assert_eq!(unwrapped(&once, PROGRAM), line, "{once}");
+        assert_eq!(unwrapped(once.clone(), PROGRAM), line, "{once}");
         let twice = wrapped(&once).unwrap().replace("'--cwd=/r/it'\\''s'", "--cwd=/r/it");
-        assert_eq!(unwrapped(&twice, PROGRAM), line, "{twice}");
+        assert_eq!(unwrapped(twice.clone(), PROGRAM), line, "{twice}");
     }
 }
 
@@ -58,7 +58,7 @@ fn a_line_that_an_agent_wrote_is_seen_through_too() {
         ("  ./stockade   shell --tier process -- 'a; b'  ", "a; b"),
         ("stockade shell -- 'stockade shell --answered=yes -- id'", "id"),
     ] {
-        assert_eq!(unwrapped(line, PROGRAM), inner, "{line}");
+        assert_eq!(unwrapped(line.to_owned(), PROGRAM), inner, "{line}");
     }
 }
 
@@ -79,7 +79,7 @@ fn what_is_more_than_one_command_is_left_whole() {
         "notstockade shell -- 'a'",
         "stockade shell 'a'",
     ] {
-        assert_eq!(unwrapped(line, PROGRAM), line);
+        assert_eq!(unwrapped(line.to_owned(), PROGRAM), line);
     }
 }
 

@@ -102,16 +102,17 @@ fn tools_of_the_agent_do_not_write_what_decides_about_them_without_a_question() 
         let args = ["pre", "--mode", "accept-edits", "--policy", &path];
         sent(&project, &args, &event(&project, "Write", &input))
     };
-    for file in [
-        project.path("guard.sh"),
-        project.path("x.sh"),
-        project.journal(),
-        project.beside("state/stockade/trust.json"),
-        project.beside("home/.claude/settings.json"),
-        project.beside("home/.config/stockade/stockade.toml"),
+    for (file, expected) in [
+        (project.path("guard.sh"), "ask"),
+        (project.path("x.sh"), "ask"),
+        (project.journal(), "ask"),
+        (project.beside("state/stockade/trust.json"), "ask"),
+        (project.beside("home/.claude/settings.json"), "deny"),
+        (project.beside("home/.config/stockade/stockade.toml"), "deny"),
     ] {
         let told = written(&file);
-        assert_eq!(output(&told)["permissionDecision"], "ask", "{}: {told:?}", file.display());
+        let decision = &output(&told)["permissionDecision"];
+        assert_eq!(decision, expected, "{}: {told:?}", file.display());
     }
     silent(&written(&project.path("other.sh")));
     silent(&written(&project.beside("home/notes")));

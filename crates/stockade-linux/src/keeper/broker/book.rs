@@ -12,12 +12,16 @@ use super::owned::{Owned, kind};
 
 const FOLDERS_MAX: usize = 64;
 const ENTRIES_MAX: usize = 512;
+/// Stands for a folder in which nothing can be created.
+const NOWHERE: usize = usize::MAX;
 
 /// All names that must not be made.
 pub(super) struct Book {
     /// Folders that can be written, each once, and open so that they can be locked.
     folders: [Option<Owned>; FOLDERS_MAX],
     entries: [Option<Entry>; ENTRIES_MAX],
+    /// The path of the folder that was opened last, with a slash behind it.
+    above: &'static [u8],
 }
 
 /// A path that must not come to be beneath a folder.
@@ -47,7 +51,7 @@ impl<'a> Thing<'a> {
 
 impl Book {
     pub(super) const fn new() -> Self {
-        Self { folders: [const { None }; FOLDERS_MAX], entries: [None; ENTRIES_MAX] }
+        Self { folders: [const { None }; FOLDERS_MAX], entries: [None; ENTRIES_MAX], above: &[] }
     }
 
     /// Forbids the name with which a box tests itself.
@@ -59,10 +63,7 @@ impl Book {
     /// Forbids an absolute path, which must not be there. Read-only folders get no names anyway.
     pub(super) fn forbid(&mut self, path: &'static CStr) -> sys::Result<()> {
         let mut folder = Owned::new(sys::mounts::handle(c"/")?);
-        let mut path = path.to_bytes();
-        while let Some(after) = path.strip_prefix(b"/") {
-            path = after;
-        }
+        let mut path = trimmed_start(path.to_bytes());
         while names::file_system(folder.number())?.is_read_only {
             match next_beneath(&folder, path)? {
                 Some((inner, rest)) => (folder, path) = (inner, rest),
@@ -73,6 +74,67 @@ impl Book {
         self.add(Owned::new(names::open_folder(folder.number())?), path)
     }
 
+    /// Adds an absolute path whose creation is refused, there or not. Entries keep the order in which
+    /// they are added; a path in a read-only folder is an entry without a folder.
+    pub(super) fn refuse(&mut self, path: &'static CStr) -> sys::Result<()> {
+        let path = path.to_bytes();
+        if let Some((number, rest)) = self.known_above(path) {
+            return self.push(Entry { folder: number, path: rest });
+        }
+        let mut folder = Owned::new(sys::mounts::handle(c"/")?);
+        let mut rest = trimmed_start(path);
+        while names::file_system(folder.number())?.is_read_only {
+            match next_beneath(&folder, rest) {
+                Ok(Some((inner, below))) => (folder, rest) = (inner, below),
+                Ok(None) | Err(_) => return self.push(Entry { folder: NOWHERE, path: rest }),
+            }
+        }
+        self.above = path.get(..path.len().wrapping_sub(rest.len())).unwrap_or(&[]);
+        let number = self.folders.iter().flatten().count();
+        *self.folders.get_mut(number).ok_or(Errno::NOSPC)? = Some(folder);
+        self.push(Entry { folder: number, path: rest })
+    }
+
+    /// The folder that was found last, if this path is in it too: most are.
+    fn known_above(&self, path: &'static [u8]) -> Option<(usize, &'static [u8])> {
+        let rest = path.strip_prefix(self.above).filter(|_| !self.above.is_empty())?;
+        let number = self.folders.iter().flatten().count().checked_sub(1)?;
+        Some((number, rest))
+    }
+
+    fn push(&mut self, entry: Entry) -> sys::Result<()> {
+        let place = self.entries.iter_mut().find(|place| place.is_none()).ok_or(Errno::NOSPC)?;
+        *place = Some(entry);
+        Ok(())
+    }
+
+    /// How many paths there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.iter().flatten().count()
+    }
+
+    /// Which of the paths would come to be if something got this name in this folder.
+    pub(super) fn refused(
+        &self,
+        folder: &Owned,
+        name: &[u8],
+        thing: &Thing<'_>,
+    ) -> sys::Result<Option<usize>> {
+        let asked = Asked { identity: folder.stat()?.identity, name, is_unclear: false, thing };
+        let is_refused = |entry: &Entry| {
+            let folder = self.folders.get(entry.folder).and_then(Option::as_ref);
+            entry.is_about(name) && folder.is_some_and(|folder| entry.is_made_by(folder, &asked))
+        };
+        Ok(self.entries.iter().flatten().position(is_refused))
+    }
+
+    /// Whether a path is there now, or a symbolic link on the way to it, or that cannot be seen.
+    pub(super) fn is_there(&self, number: usize) -> bool {
+        let Some(entry) = self.entries.get(number).copied().flatten() else { return false };
+        let folder = self.folders.get(entry.folder).and_then(Option::as_ref);
+        folder.is_some_and(|folder| is_free_of(folder, entry.path).is_err())
+    }
+
     fn add(&mut self, folder: Owned, path: &'static [u8]) -> sys::Result<()> {
         let identity = folder.stat()?.identity;
         let is_it = |known: &Owned| known.stat().is_ok_and(|stat| stat.identity == identity);
@@ -80,9 +142,7 @@ impl Book {
         let number = known.unwrap_or(self.folders.iter().flatten().count());
         let place = self.folders.get_mut(number).ok_or(Errno::NOSPC)?;
         place.get_or_insert(folder);
-        let place = self.entries.iter_mut().find(|place| place.is_none()).ok_or(Errno::NOSPC)?;
-        *place = Some(Entry { folder: number, path });
-        Ok(())
+        self.push(Entry { folder: number, path })
     }
 
     /// Whether there is a path of which this name is part, or could be.
@@ -157,6 +217,28 @@ impl Entry {
         self.path.split(|byte| *byte == b'/').any(|part| is_same(part, name))
     }
 
+    /// Whether this path, or one on the way to it that would lead elsewhere, comes to be by it.
+    fn is_made_by(&self, start: &Owned, asked: &Asked<'_>) -> bool {
+        let mut inner: Option<Owned> = None;
+        let mut path = self.path;
+        loop {
+            let folder = inner.as_ref().unwrap_or(start);
+            let (part, rest) = first(path);
+            let is_here = folder.stat().is_ok_and(|stat| stat.identity == asked.identity);
+            if is_here && is_same(part, asked.name) {
+                return match (rest, asked.thing) {
+                    (None, _) | (Some(_), Thing::Other) => true,
+                    (Some(rest), Thing::Folder(moved)) => is_free_of(moved, rest).is_err(),
+                    (Some(_), Thing::NewFolder) => false,
+                };
+            }
+            match next_beneath(folder, path) {
+                Ok(Some((next, rest))) => (inner, path) = (Some(next), rest),
+                Ok(None) | Err(_) => return false,
+            }
+        }
+    }
+
     /// Looks at each folder on the way that is there now.
     fn judge(&self, start: &Owned, asked: &Asked<'_>) -> sys::Result<()> {
         let mut inner: Option<Owned> = None;
@@ -188,6 +270,13 @@ impl Entry {
             }
         }
     }
+}
+
+fn trimmed_start(mut path: &'static [u8]) -> &'static [u8] {
+    while let Some(after) = path.strip_prefix(b"/") {
+        path = after;
+    }
+    path
 }
 
 /// A path's first name and the rest, if there is one.

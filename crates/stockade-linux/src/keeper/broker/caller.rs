@@ -53,6 +53,26 @@ impl Machine {
         Ok(thing.stat()?.identity.0 == self.device)
     }
 
+    /// The box's list of processes.
+    pub(super) const fn list(&self) -> Fd {
+        self.proc.number()
+    }
+
+    /// Whether a thread is seen to be no longer in the system call of this number: it is gone, or it
+    /// waits elsewhere. One that is running may be anywhere.
+    pub(super) fn has_left(&self, thread: Pid, call: i32) -> bool {
+        let path = Path::new().number(thread).text("/syscall");
+        let file = match path.open(self.proc.number()) {
+            Ok(file) => Owned::new(file),
+            Err(errno) => return errno == Errno::NOENT,
+        };
+        let mut text = [0; 24];
+        match sys::read(file.number(), &mut text) {
+            Ok(len) => is_elsewhere(text.get(..len).unwrap_or(&[]), call),
+            Err(errno) => errno == Errno::SRCH,
+        }
+    }
+
     /// Opens what a handle of this process names, as the flags say.
     pub(super) fn open_again(&self, handle: &Owned, flags: usize) -> sys::Result<Owned> {
         let path = Path::new().text("self/fd/").number(handle.number());
@@ -84,7 +104,24 @@ impl<'a> Caller<'a> {
         self.notice.args.get(index).copied().unwrap_or(0)
     }
 
-    fn thread(&self) -> Pid {
+    /// Where the call is answered.
+    pub(super) const fn listener(&self) -> Fd {
+        self.listener
+    }
+
+    /// Where a path of the caller starts, beneath the box's list of processes; nothing for an absolute
+    /// one.
+    pub(super) fn start_of(&self, folder: u64, path: &[u8]) -> Path {
+        let process = Path::new().number(self.thread());
+        match descriptor_number(folder) {
+            _ if path.first() == Some(&b'/') => Path::new(),
+            AT_FDCWD => process.text("/cwd/"),
+            number => process.text("/fd/").number(number).text("/"),
+        }
+    }
+
+    /// The thread that makes the call.
+    pub(super) fn thread(&self) -> Pid {
         Pid::try_from(self.notice.thread).unwrap_or(0)
     }
 
@@ -180,6 +217,19 @@ impl<'a> Caller<'a> {
     }
 }
 
+/// Whether what `syscall` says of a thread is that it waits, and not in this call.
+fn is_elsewhere(text: &[u8], call: i32) -> bool {
+    let first = text.split(|byte| matches!(byte, b' ' | b'\n')).next().unwrap_or(&[]);
+    match first {
+        // Not in a call at all.
+        b"-1" => true,
+        digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            number(digits, 10).and_then(|number| i32::try_from(number).ok()) != Some(call)
+        }
+        _ => false,
+    }
+}
+
 /// A descriptor argument: the kernel takes its low half.
 #[expect(clippy::as_conversions, reason = "the low half is a signed number")]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is a signed number")]
@@ -222,6 +272,19 @@ fn number(digits: &[u8], base: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_has_left_a_call_only_if_it_waits_elsewhere() {
+        for (text, expected) in [
+            ("257 0xffffff9c 0x7ffd 0x241", false),
+            ("61 0xffffffff 0x0", true),
+            ("-1 0x7ffd 0x7f00", true),
+            ("running\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_elsewhere(text.as_bytes(), 257), expected, "{text}");
+        }
+    }
 
     #[test]
     fn the_mask_and_the_leader_are_read_whatever_the_name() {

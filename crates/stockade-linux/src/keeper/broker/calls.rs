@@ -27,20 +27,22 @@ pub(super) enum Answer {
 
 /// The numbers of calls that only x86 still has, from `asm/unistd_64.h`.
 #[cfg(target_arch = "x86_64")]
-mod old {
-    pub(super) const OPEN: usize = 2;
-    pub(super) const RENAME: usize = 82;
-    pub(super) const MKDIR: usize = 83;
-    pub(super) const CREAT: usize = 85;
-    pub(super) const LINK: usize = 86;
-    pub(super) const SYMLINK: usize = 88;
-    pub(super) const MKNOD: usize = 133;
+pub(super) mod old {
+    pub(in super::super) const OPEN: usize = 2;
+    pub(in super::super) const RENAME: usize = 82;
+    pub(in super::super) const MKDIR: usize = 83;
+    pub(in super::super) const CREAT: usize = 85;
+    pub(in super::super) const LINK: usize = 86;
+    pub(in super::super) const SYMLINK: usize = 88;
+    pub(in super::super) const MKNOD: usize = 133;
 }
 
+/// Neither architecture has it in the table of calls that the keeper makes.
 #[cfg(target_arch = "x86_64")]
-const RENAMEAT: usize = 264;
+pub(super) const RENAMEAT: usize = 264;
+/// The same.
 #[cfg(target_arch = "aarch64")]
-const RENAMEAT: usize = 38;
+pub(super) const RENAMEAT: usize = 38;
 
 /// Makes the call for the caller, unless it makes a name that must not be made.
 pub(super) fn perform(caller: &Caller<'_>, book: &Book) -> sys::Result<Answer> {

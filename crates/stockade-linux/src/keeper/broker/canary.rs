@@ -12,10 +12,16 @@ use super::super::wire::Failure;
 /// which is another error.
 pub(super) const NAME: &[u8] = b".stockade-name";
 
+/// Sends the listener to the first process.
+pub(crate) fn send_listener_in_child(cell: &Cell, listener: Fd) -> sys::Result<()> {
+    let sent = sys::send(cell.desk, &Failure::default(), Some(listener));
+    sys::close(listener);
+    sent
+}
+
 /// Sends the listener to the first process, and tries to make a name that must be refused.
 pub(crate) fn see_it_refuse_in_child(cell: &Cell, listener: Fd) -> Result<Seen, Failed> {
-    sys::send(cell.desk, &Failure::default(), Some(listener)).at(Step::TestBroker)?;
-    sys::close(listener);
+    send_listener_in_child(cell, listener).at(Step::TestBroker)?;
     // The broker may not read the memory of a process that is not dumpable. This one has nothing
     // to hide, nothing else runs in the box, and execution would set it anyway.
     sys::prctl(pr::SET_DUMPABLE, 1).at(Step::TestBroker)?;

@@ -114,6 +114,12 @@ pub(crate) fn map(file: Option<Fd>, len: usize) -> Result<*mut u64> {
     }
 }
 
+/// Maps a file so that what is written there is seen by others who have it.
+pub(crate) fn map_shared(fd: Fd, len: usize) -> Result<*mut u64> {
+    const MAP_SHARED: usize = 1;
+    map_as(MAP_SHARED, fd, len)
+}
+
 /// Unmaps what was mapped. Nothing may use it any more.
 pub(crate) fn unmap(data: &'static [u8]) {
     let at = data.as_ptr().expose_provenance();
@@ -139,13 +145,20 @@ pub(crate) struct Stat {
     pub(crate) is_folder: bool,
     /// The kind of file, one of `S_IFMT` of `linux/stat.h`.
     pub(crate) kind: u16,
+    /// The permissions.
+    pub(crate) mode: u16,
+    /// How many bytes it holds.
+    pub(crate) size: u64,
+    /// When it was last written: seconds and nanoseconds.
+    pub(crate) written: [i64; 2],
 }
 
 pub(super) const AT_EMPTY_PATH: usize = 0x1000;
 
 /// What is known of the file at a path, or of the descriptor when the path is empty.
 pub(crate) fn stat(dir: Fd, path: *const u8) -> Result<Stat> {
-    const STATX_TYPE_NLINK_INO: usize = 0x105;
+    // Type, mode, number of links, mtime, inode, size.
+    const STATX_FIELDS: usize = 0x347;
     const S_IFMT: u16 = 0o170_000;
     const S_IFDIR: u16 = 0o040_000;
     #[repr(C)]
@@ -155,22 +168,29 @@ pub(crate) fn stat(dir: Fd, path: *const u8) -> Result<Stat> {
         owners: [u32; 2],
         mode: [u16; 2],
         inode: u64,
-        middle: [u64; 12],
+        size: u64,
+        middle: [u64; 8],
+        written: (i64, u32),
+        special: (u32, u32),
         device: (u32, u32),
         tail: [u64; 14],
     }
     const _: () = assert!(size_of::<Statx>() == 256);
+    const _: () = assert!(core::mem::offset_of!(Statx, written) == 112);
     const _: () = assert!(core::mem::offset_of!(Statx, device) == 136);
     // SAFETY: integers only, for which zero is a value.
     let mut stat: Statx = unsafe { core::mem::zeroed() };
     let out = ptr::from_mut(&mut stat).expose_provenance();
     let path = path.expose_provenance();
     // SAFETY: the callers' paths are strings with a NUL, and the kernel writes one struct statx.
-    unsafe { call(nr::STATX, [dir as usize, path, AT_EMPTY_PATH, STATX_TYPE_NLINK_INO, out, 0]) }?;
+    unsafe { call(nr::STATX, [dir as usize, path, AT_EMPTY_PATH, STATX_FIELDS, out, 0]) }?;
     Ok(Stat {
         identity: (stat.device, stat.inode),
         names: stat.names,
         is_folder: stat.mode[0] & S_IFMT == S_IFDIR,
         kind: stat.mode[0] & S_IFMT,
+        mode: stat.mode[0] & !S_IFMT,
+        size: stat.size,
+        written: [stat.written.0, i64::from(stat.written.1)],
     })
 }

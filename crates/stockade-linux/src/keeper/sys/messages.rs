@@ -76,24 +76,14 @@ pub(crate) fn receive<T: Plain, const N: usize>(
 
 /// Sends a message, with a descriptor if one is given.
 pub(crate) fn send<T: Plain>(socket: Fd, from: &T, fd: Option<Fd>) -> Result<()> {
-    send_with(socket, from, &[fd.unwrap_or(-1), 0], usize::from(fd.is_some()))
-}
-
-/// Sends a message with the first few of these descriptors, of which there is an even number.
-pub(crate) fn send_with<T: Plain, const N: usize>(
-    socket: Fd,
-    from: &T,
-    fds: &[Fd; N],
-    count: usize,
-) -> Result<()> {
     const MSG_NOSIGNAL: usize = 0x4000;
-    const { assert!(N.is_multiple_of(2)) }
-    let count = count.min(N);
     let bytes = from.bytes();
     let part = [bytes.as_ptr().expose_provenance(), bytes.len()];
-    let len = RIGHTS_HEADER.wrapping_add(count.wrapping_mul(size_of::<Fd>()));
-    let rights = Rights { len, level: SOL_SOCKET, kind: SCM_RIGHTS, fds: *fds };
-    let is_with = count != 0;
+    let len = RIGHTS_HEADER.wrapping_add(size_of::<Fd>());
+    // Two, so that the structure has no padding.
+    let fds = [fd.unwrap_or(-1), 0];
+    let rights = Rights { len, level: SOL_SOCKET, kind: SCM_RIGHTS, fds };
+    let is_with = fd.is_some();
     let message = Message {
         name: 0,
         name_len: 0,
@@ -105,7 +95,7 @@ pub(crate) fn send_with<T: Plain, const N: usize>(
         flags: 0,
     };
     let header = ptr::from_ref(&message).expose_provenance();
-    // SAFETY: the header describes one part, all of `from`, and control of no more than `rights`,
-    // whose descriptors are an even number; the kernel only reads them, and both outlive the call.
+    // SAFETY: the header describes one part, all of `from`, and control of no more than `rights`;
+    // the kernel only reads them, and both outlive the call.
     unsafe { call(nr::SENDMSG, [socket as usize, header, MSG_NOSIGNAL, 0, 0, 0]) }.map(drop)
 }

@@ -206,6 +206,31 @@ pub(crate) fn make_file(dir: Fd, name: &CStr, mode: u32) -> Result<Fd> {
     unsafe { call(nr::OPENAT, [dir as usize, name, flags, mode as usize, 0, 0]) }.map(|fd| fd as Fd)
 }
 
+/// Gives an open file this size, without using room for it. A size above the limit of this process has no
+/// effect, because the kernel would kill the process.
+pub(crate) fn resize(file: Fd, size: u64) -> Result<()> {
+    const RLIMIT_FSIZE: usize = 1;
+    let mut limit = [0_u64; 2];
+    let out = limit.as_mut_ptr().expose_provenance();
+    // SAFETY: the kernel writes one rlimit64, two words; the new limit is null.
+    unsafe { call(nr::PRLIMIT64, [0, RLIMIT_FSIZE, 0, out, 0, 0]) }?;
+    if size > limit[0] {
+        return Ok(());
+    }
+    // SAFETY: integers only.
+    unsafe { call(nr::FTRUNCATE, [file as usize, size as usize, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Sets when an open file was last written; seconds and nanoseconds.
+pub(crate) fn set_written(file: Fd, written: [i64; 2]) -> Result<()> {
+    const UTIME_OMIT: i64 = (1 << 30) - 2;
+    // Two timespecs: last access, last change of the content.
+    let times = [0, UTIME_OMIT, written[0], written[1]];
+    let times = times.as_ptr().expose_provenance();
+    // SAFETY: the path is null, so that the descriptor is meant; the kernel reads two timespecs.
+    unsafe { call(nr::UTIMENSAT, [file as usize, 0, times, 0, 0, 0]) }.map(drop)
+}
+
 /// Makes a symbolic link.
 pub(crate) fn make_link(dir: Fd, name: &CStr, target: &CStr) -> Result<()> {
     let (name, target) = (name.as_ptr().expose_provenance(), target.as_ptr().expose_provenance());

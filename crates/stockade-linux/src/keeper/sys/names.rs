@@ -66,6 +66,14 @@ pub(crate) fn read_link(link: Fd, into: &mut [u8]) -> Result<usize> {
     unsafe { call(nr::READLINKAT, [link as usize, empty, to, into.len(), 0, 0]) }
 }
 
+/// Whether a path leads to a symbolic link.
+pub(crate) fn is_link(folder: Fd, path: &CStr) -> bool {
+    let mut text = [0_u8; 1];
+    let (path, to) = (path.as_ptr().expose_provenance(), text.as_mut_ptr().expose_provenance());
+    // SAFETY: the kernel reads the path up to its NUL and writes at most one byte.
+    unsafe { call(nr::READLINKAT, [folder as usize, path, to, 1, 0, 0]) }.is_ok()
+}
+
 /// Gives a socket an address.
 pub(crate) fn bind(socket: Fd, address: &[u8]) -> Result<()> {
     let at = address.as_ptr().expose_provenance();

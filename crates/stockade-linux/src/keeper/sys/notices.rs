@@ -66,6 +66,16 @@ pub(crate) fn answer(listener: Fd, id: u64, result: Result<i64>) -> Result<()> {
     unsafe { call(nr::IOCTL, [listener as usize, SEND, at, 0, 0, 0]) }.map(drop)
 }
 
+/// Lets the caller make the call itself, with its arguments as they are by then (Linux 5.5).
+pub(crate) fn let_through(listener: Fd, id: u64) -> Result<()> {
+    const CONTINUE: u64 = 1;
+    // struct seccomp_notif_resp: id, val, error, flags; all but the flag has to be zero.
+    let answer = [id, 0, CONTINUE << 32];
+    let at = answer.as_ptr().expose_provenance();
+    // SAFETY: the kernel reads one struct seccomp_notif_resp of 24 bytes.
+    unsafe { call(nr::IOCTL, [listener as usize, SEND, at, 0, 0, 0]) }.map(drop)
+}
+
 /// Puts a copy of a descriptor among those of the caller, which goes on waiting: its number there.
 pub(crate) fn give(listener: Fd, id: u64, fd: Fd, flags: u32) -> Result<i64> {
     // struct seccomp_notif_addfd: id, flags, srcfd, newfd, newfd_flags.

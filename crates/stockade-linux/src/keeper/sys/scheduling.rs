@@ -2,7 +2,6 @@
 
 use core::ptr;
 
-use super::super::wire::PROCESSOR_WORDS;
 use super::{Result, call, nr, plain_call};
 
 /// This process's nice value.
@@ -29,28 +28,6 @@ pub(crate) fn schedule_first() -> Result<()> {
     // SAFETY: the kernel reads one struct sched_param, an int.
     unsafe { call(nr::SCHED_SETSCHEDULER, [0, SCHED_FIFO_RESET_ON_FORK, parameter, 0, 0, 0]) }
         .map(drop)
-}
-
-/// The processor that this process runs on at the moment.
-pub(crate) fn processor() -> Result<usize> {
-    let mut number: u32 = 0;
-    let at = ptr::from_mut(&mut number).expose_provenance();
-    // SAFETY: the kernel writes one number; the node is not asked for.
-    unsafe { call(nr::GETCPU, [at, 0, 0, 0, 0, 0]) }.map(|_| number as usize)
-}
-
-/// The processors that this process may run on. Fails where there are more than the set can have.
-pub(crate) fn processors(set: &mut [u64; PROCESSOR_WORDS]) -> Result<()> {
-    let at = set.as_mut_ptr().expose_provenance();
-    // SAFETY: the kernel writes as many bytes as the set has, at most.
-    unsafe { call(nr::SCHED_GETAFFINITY, [0, size_of_val(set), at, 0, 0, 0]) }.map(drop)
-}
-
-/// Runs on these processors only.
-pub(crate) fn use_processors(set: &[u64; PROCESSOR_WORDS]) -> Result<()> {
-    let at = set.as_ptr().expose_provenance();
-    // SAFETY: the kernel reads as many bytes as the set has.
-    unsafe { call(nr::SCHED_SETAFFINITY, [0, size_of_val(set), at, 0, 0, 0]) }.map(drop)
 }
 
 /// How a process is scheduled, as `struct sched_attr` of its first version.

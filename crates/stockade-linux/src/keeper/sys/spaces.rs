@@ -45,49 +45,17 @@ pub(crate) fn become_user(uid: u32, gid: u32) -> Result<()> {
     take_on(uid, gid)
 }
 
-/// Forks as this user and group, and is root again afterwards: who makes a user namespace owns it, and
-/// what is in it counts against the owner's share of the kernel. For root only.
-pub(crate) fn fork_as(
-    (uid, gid): (u32, u32),
-    fork: impl FnOnce() -> Result<Forked>,
-) -> Result<Forked> {
-    const PR_GET_SECUREBITS: usize = 27;
-    const PR_SET_SECUREBITS: usize = 28;
-    // Capabilities stay whatever the user; the child has those of its namespace.
-    const NO_SETUID_FIXUP: usize = 1 << 2;
-    let secure = |bits| plain_call(nr::PRCTL, [PR_SET_SECUREBITS, bits, 0, 0]).map(drop);
-    let before = plain_call(nr::PRCTL, [PR_GET_SECUREBITS, 0, 0, 0])?;
-    secure(before | NO_SETUID_FIXUP)?;
-    let (id, group) = (uid as usize, gid as usize);
-    let forked = plain_call(nr::SETRESGID, [group, group, 0, 0])
-        .and_then(|_| plain_call(nr::SETRESUID, [id, id, 0, 0]))
-        .and_then(|_| fork());
-    if let Ok(Forked::Child) = forked {
-        return forked;
-    }
-    match take_on(0, 0).and_then(|()| secure(before)) {
-        Ok(()) => forked,
-        // Nobody knows what this process is now.
-        Err(_) => super::exit(126),
-    }
-}
-
 /// Leaves every supplementary group. For root only.
-pub(crate) fn leave_groups() -> Result<()> {
+fn leave_groups() -> Result<()> {
     // A list of no groups: its pointer is not followed.
     plain_call(nr::SETGROUPS, [0; 4]).map(drop)
 }
 
 /// Takes this user and group on, wholly.
-pub(crate) fn take_on(uid: u32, gid: u32) -> Result<()> {
+fn take_on(uid: u32, gid: u32) -> Result<()> {
     let (uid, gid) = (uid as usize, gid as usize);
     plain_call(nr::SETRESGID, [gid, gid, gid, 0])?;
     plain_call(nr::SETRESUID, [uid, uid, uid, 0]).map(drop)
-}
-
-/// Whether this process is root's.
-pub(crate) fn is_root() -> bool {
-    plain_call(nr::GETEUID, [0; 4]) == Ok(0)
 }
 
 /// Names the machine as this process sees it.

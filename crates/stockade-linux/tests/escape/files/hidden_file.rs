@@ -11,7 +11,7 @@ pub(crate) const ATTACK: Attack = Attack {
     number: 39,
     attempt: |_| fs::read_to_string(".env"),
     reached: |scene, loot| loot == scene.secret(),
-    refused: &[Reason::Nothing],
+    refused: &[Reason::Errno(libc::EACCES)],
     locks: &[&[HiddenPaths]],
     ..Attack::CALL
 };

@@ -10,7 +10,7 @@ pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
     number: 39,
     attempt: |_| fs::read_to_string("keys/id"),
-    refused: &[Reason::Errno(libc::ENOENT)],
+    refused: &[Reason::Errno(libc::EACCES)],
     locks: &[&[HiddenPaths]],
     ..Attack::READ
 };

@@ -17,7 +17,7 @@ pub(crate) const ATTACK: Attack = Attack {
         Ok(own.collect::<Vec<_>>().join(" "))
     },
     reached: |scene, loot| loot.contains(&scene.unique()),
-    refused: &[Reason::Nothing],
+    refused: &[Reason::Errno(libc::EACCES)],
     locks: &[&[HiddenPaths]],
     ..Attack::CALL
 };

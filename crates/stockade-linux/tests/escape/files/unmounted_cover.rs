@@ -12,11 +12,14 @@ pub(crate) const ATTACK: Attack = Attack {
     attempt: |_| {
         let path = c".env";
         let uncovered = call(libc::SYS_umount2, &[address(path), libc::MNT_DETACH as usize]);
-        let content = fs::read_to_string(".env")?;
-        if content.is_empty() {
-            uncovered?;
+        match fs::read_to_string(".env") {
+            // Who has capabilities can open the cover, and finds no text in it.
+            Ok(content) if content.bytes().any(|byte| byte != 0) => Ok(content),
+            Ok(_) | Err(_) => {
+                uncovered?;
+                fs::read_to_string(".env")
+            }
         }
-        Ok(content)
     },
     refused: &[Reason::Errno(libc::EPERM)],
     locks: &[&[Filter, HiddenPaths], &[Landlock, HiddenPaths], &[NoCapabilities, HiddenPaths]],

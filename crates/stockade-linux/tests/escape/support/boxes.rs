@@ -72,6 +72,7 @@ fn mounts(scene: &Scene, program: &Path) -> Vec<Mount> {
     all.push(Mount::Hide { target: at("project/.env") });
     all.push(Mount::Hide { target: at("project/keys") });
     all.push(Mount::Protect { target: at("project/.git/config") });
+    all.push(Mount::Protect { target: at("project/.git/hooks") });
     all
 }
 

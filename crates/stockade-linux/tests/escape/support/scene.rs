@@ -45,7 +45,15 @@ impl Scene {
             held: Vec::new(),
         };
         open_to_all(scene.path(), 0o755);
-        for name in ["project", "project/.git", "project/keys", "outside", "shown", "tools"] {
+        for name in [
+            "project",
+            "project/.git",
+            "project/.git/hooks",
+            "project/keys",
+            "outside",
+            "shown",
+            "tools",
+        ] {
             fs::create_dir(scene.at(name)).unwrap();
             open_to_all(&scene.at(name), 0o777);
         }

@@ -83,36 +83,48 @@ enum WireShow {
     Count,
 }
 
-pub(super) fn parse(tool: &str, input: &Map<String, Value>) -> Option<Result<FileCall, BadInput>> {
-    Some(match tool {
-        "Read" | "read" | "read_file" => fit(input).map(|wire: WireRead| {
+/// The most bytes of a path. Linux accepts no more (`PATH_MAX`), and messages quote the path.
+const PATH_BYTES_MAX: usize = 4096;
+/// The most bytes of a pattern. A compiled pattern takes hundreds of bytes for each of these.
+const PATTERN_BYTES_MAX: usize = 16 << 10;
+
+pub(super) fn parse(
+    tool: &str,
+    input: Map<String, Value>,
+) -> Result<Result<FileCall, BadInput>, Map<String, Value>> {
+    Ok(match tool {
+        "Read" | "read" | "read_file" => fit(input).and_then(|wire: WireRead| {
             let WireRead { file_path, offset, limit } = wire;
-            FileCall::Read(Read { path: file_path.into(), offset, limit })
+            Ok(FileCall::Read(Read { path: path("file_path", file_path)?, offset, limit }))
         }),
-        "Write" | "write" | "write_file" => fit(input).map(|wire: WireWrite| {
-            FileCall::Write(Write { path: wire.file_path.into(), content: wire.content })
+        "Write" | "write" | "write_file" => fit(input).and_then(|wire: WireWrite| {
+            let path = path("file_path", wire.file_path)?;
+            Ok(FileCall::Write(Write { path, content: wire.content }))
         }),
-        "Edit" | "edit" | "edit_file" => fit(input).map(|wire: WireEdit| {
+        "Edit" | "edit" | "edit_file" => fit(input).and_then(|wire: WireEdit| {
             let occurrence = if wire.replace_all { Occurrence::All } else { Occurrence::Once };
             let (old, new) = (wire.old_string, wire.new_string);
-            FileCall::Edit(Edit { path: wire.file_path.into(), old, new, occurrence })
+            let path = path("file_path", wire.file_path)?;
+            Ok(FileCall::Edit(Edit { path, old, new, occurrence }))
         }),
-        "Glob" | "glob" => fit(input).map(|wire: WireGlob| {
-            FileCall::Glob(Glob { pattern: wire.pattern, path: wire.path.map(PathBuf::from) })
+        "Glob" | "glob" => fit(input).and_then(|wire: WireGlob| {
+            let path = wire.path.map(|given| path("path", given)).transpose()?;
+            Ok(FileCall::Glob(Glob { pattern: pattern("pattern", wire.pattern)?, path }))
         }),
         "Grep" | "grep" => fit(input).and_then(grep).map(FileCall::Grep),
-        _ => return None,
+        _ => return Err(input),
     })
 }
 
 fn grep(wire: WireGrep) -> Result<Grep, BadInput> {
-    let pattern = wire.pattern.ok_or_else(|| BadInput::of(&"missing field `pattern`"))?;
+    let missing = || BadInput::of(&"missing field `pattern`");
+    let sought = wire.pattern.ok_or_else(missing)?;
     let around = wire.around.or(wire.context).unwrap_or_default();
     Ok(Grep {
-        pattern,
-        path: wire.path.map(PathBuf::from),
-        glob: wire.glob,
-        kind: wire.kind,
+        pattern: pattern("pattern", sought)?,
+        path: wire.path.map(|given| path("path", given)).transpose()?,
+        glob: wire.glob.map(|given| pattern("glob", given)).transpose()?,
+        kind: wire.kind.map(|given| pattern("type", given)).transpose()?,
         show: match wire.output_mode {
             Some(WireShow::FilesWithMatches) | None => Show::Files,
             Some(WireShow::Content) => Show::Content,
@@ -127,6 +139,21 @@ fn grep(wire: WireGrep) -> Result<Grep, BadInput> {
         // Agents send 0 for no limit.
         head_limit: wire.head_limit.filter(|limit| *limit > 0),
     })
+}
+
+fn path(field: &str, given: String) -> Result<PathBuf, BadInput> {
+    at_most(PATH_BYTES_MAX, field, given).map(PathBuf::from)
+}
+
+fn pattern(field: &str, given: String) -> Result<String, BadInput> {
+    at_most(PATTERN_BYTES_MAX, field, given)
+}
+
+fn at_most(most: usize, field: &str, given: String) -> Result<String, BadInput> {
+    if given.len() <= most {
+        return Ok(given);
+    }
+    Err(BadInput::of(&format!("`{field}` has {} bytes; at most {most} are accepted", given.len())))
 }
 
 pub(super) fn input(call: &FileCall) -> Map<String, Value> {

@@ -8,6 +8,7 @@ use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 
 use super::answer::InFile;
 use super::bounded::Bounded;
+use super::record::Record;
 use super::sink::{End, Found};
 use crate::call::file::{Case, Grep, Numbers, Show, Span};
 use crate::files::FileError;
@@ -24,15 +25,16 @@ const LEARNT_BYTES_MAX: usize = 16 << 20;
 const CONTEXT_LINES_MAX: u64 = 10_000;
 
 /// A pattern that was compiled, and the buffers to search with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Engine {
     matcher: RegexMatcher,
     searcher: Searcher,
+    show: Show,
 }
 
 impl Engine {
     pub(super) fn new(grep: &Grep) -> Result<Self, FileError> {
-        Ok(Self { matcher: matcher(grep)?, searcher: searcher(grep) })
+        Ok(Self { matcher: matcher(grep)?, searcher: searcher(grep), show: grep.show })
     }
 
     /// Searches a file that is open, until it ends, the time is up or no more is wanted.
@@ -47,6 +49,15 @@ impl Engine {
             (Err(_), None) => End::Large,
             (Ok(()), None) => found.end(),
         }
+    }
+
+    /// Searches a file that is open, and keeps what is found in it.
+    pub(super) fn record(&mut self, file: &File, until: Instant) -> Record {
+        let mut reader = Bounded::new(file, until);
+        let mut record = Record::new(self.show, until);
+        let searched = self.searcher.search_reader(&self.matcher, &mut reader, &mut record);
+        let is_whole = searched.is_ok() && reader.into_error().is_none();
+        if is_whole { record } else { Record::partial(until) }
     }
 }
 

@@ -42,6 +42,14 @@ fn is_program(found: &Found, name: &str) -> bool {
     word.is_some_and(|word| word == name) || found.names.iter().any(|one| one == name)
 }
 
+/// The path of a file that stands behind a folder which is not known: `$X/.env`.
+fn file_behind(field: &Field) -> Option<String> {
+    let tail = field.tail()?;
+    let path = Path::new(tail.strip_prefix('/')?.trim_start_matches('/'));
+    let is_file = matches!(path.components().next_back(), Some(Component::Normal(_)));
+    path.to_str().filter(|_| is_file).map(str::to_owned)
+}
+
 /// Makes paths of targets, for one line.
 pub(super) struct Places<'p, 'v> {
     view: &'p View<'v>,
@@ -83,6 +91,12 @@ impl<'p, 'v> Places<'p, 'v> {
             folders.push(self.view.cwd_path());
         }
         if !target.known && field.is_none() {
+            if let Some(tail) = target.field.as_ref().and_then(file_behind) {
+                let known = folders.iter().filter(|_| target.kind == EffectKind::Read);
+                for folder in known {
+                    self.of_path(at, folder, Path::new(&tail), Reading::Itself, &mut facts);
+                }
+            }
             let unknown = folders.iter().map(|folder| lexical(folder, Path::new(&target.text)));
             facts.extend(unknown.map(|path| fact(at, path, None, false, Reach::Itself)));
             return facts;
@@ -210,7 +224,7 @@ fn fact(
     known: bool,
     reach: Reach,
 ) -> PathFacts {
-    PathFacts { named, real, known, reach, command, free: false }
+    PathFacts { named, real, known, reach, command, free: false, unread: false }
 }
 
 /// What a path through a link of `/proc` means: `/proc/self/cwd/x` is `x`.
@@ -245,7 +259,7 @@ fn folder_of(field: &Field) -> PathBuf {
     for bit in &field.bits {
         match bit {
             Bit::Text(part) => text.push_str(part),
-            Bit::Glob(_) | Bit::Unknown => break,
+            Bit::Glob(_) | Bit::Number | Bit::Unknown => break,
         }
     }
     let end = text.rfind('/').map_or(0, |slash| slash.saturating_add(1));
@@ -253,7 +267,7 @@ fn folder_of(field: &Field) -> PathBuf {
 }
 
 /// The names that `ln` makes, and what they are names of: relative to where the link lies, too.
-fn links_of(found: &Found) -> Vec<(PathBuf, PathBuf)> {
+pub(in crate::gate) fn links_of(found: &Found) -> Vec<(PathBuf, PathBuf)> {
     let is_copy = is_program(found, "cp") && found.words.iter().skip(1).any(makes_links);
     if found.remote || !(is_program(found, "ln") || is_copy) {
         return Vec::new();

@@ -1,17 +1,30 @@
 //! Arithmetic in a line: it evaluates what is in variables, runs what stands in a subscript there,
 //! and sets variables too.
 
-use super::Walker;
-use crate::shell::expand::{self, Field};
-use crate::shell::state::{Attribute, Lookup, State};
-use crate::shell::tree::{Operation, Piece, Span, Word};
+use super::{CODE_UNKNOWN, Walker};
+use crate::shell::evaluated::{
+    NUMBER, holds_number, is_number, is_plain_expression, is_plain_reference, word_text,
+};
+use crate::shell::state::{Attribute, State};
+use crate::shell::tree::{Piece, Span, Word};
 
 pub(super) const EVALUATED: &str =
     "arithmetic evaluates what is in a variable, and what that holds is not known before the run";
+pub(super) const NAMED: &str =
+    "the shell evaluates this as the name of a variable, and it is not known before the run";
 
 /// What assigns, after a name.
 const ASSIGNING: [&str; 12] =
     ["++", "--", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="];
+
+/// What a variable is given: text with marks for numbers, if it is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Given<'g> {
+    /// In place of what it held.
+    Text(Option<&'g str>),
+    /// Behind what it held, or added to it.
+    More(Option<&'g str>),
+}
 
 impl Walker<'_> {
     /// `(( … ))` and `$(( … ))`
@@ -20,30 +33,59 @@ impl Walker<'_> {
             self.word(word, state);
         }
         if words.iter().any(|word| is_evaluated(word, state)) {
-            self.dynamic(span, EVALUATED);
+            self.evaluates(span, EVALUATED);
         }
-        let text: String = words.iter().map(|word| text_of(word) + " ").collect();
-        assign(&text, state);
-    }
-
-    /// `let`: every word is arithmetic.
-    pub(super) fn let_words(&mut self, words: &[Field], span: Span, state: &mut State) {
         for word in words {
-            let text = word.known();
-            if text.as_deref().is_none_or(|text| holds_more(text, state)) {
-                self.dynamic(span, EVALUATED);
-            }
-            match text {
-                Some(text) => assign(&text, state),
-                None => state.forget(),
-            }
+            assign(&text_of(word), state);
         }
     }
 
-    /// A value for a variable, which is evaluated where that is an integer.
-    pub(super) fn given(&mut self, name: &str, value: Option<&str>, span: Span, state: &State) {
-        if state.is(name, Attribute::Integer) && value.is_none_or(|text| holds_more(text, state)) {
-            self.dynamic(span, EVALUATED);
+    /// Text of which a builtin makes arithmetic.
+    pub(super) fn expression(&mut self, text: Option<&str>, span: Span, state: &mut State) {
+        if !text.is_some_and(|text| is_plain_expression(text, state)) {
+            self.evaluates(span, EVALUATED);
+        }
+        match text {
+            Some(text) => assign(&text.replace(NUMBER, &HOLE.to_string()), state),
+            None => state.forget(),
+        }
+    }
+
+    /// A value for a variable, which is evaluated where that is an integer or a name for another.
+    pub(super) fn given(&mut self, name: &str, given: Given<'_>, span: Span, state: &State) {
+        let (Given::Text(text) | Given::More(text)) = given;
+        self.prompt(name, text, span, state);
+        let is_plain = |text: &str| is_plain_expression(text, state);
+        if state.is(name, Attribute::Integer) {
+            // What is there is evaluated once more where something is added to it.
+            let is_held = matches!(given, Given::More(_)) && !holds_number(name, state);
+            if is_held || !text.is_some_and(is_plain) {
+                self.evaluates(span, EVALUATED);
+            }
+        }
+        if state.is(name, Attribute::Reference)
+            && !text.is_some_and(|text| !text.contains('[') && is_plain(text))
+        {
+            self.evaluates(span, NAMED);
+        }
+    }
+
+    /// Prompts are expanded each time that they are shown, that of `set -x` before each command.
+    fn prompt(&mut self, name: &str, text: Option<&str>, span: Span, state: &State) {
+        let code = match (name, text) {
+            ("PROMPT_COMMAND", Some(text)) => text.to_owned(),
+            ("PS0" | "PS1" | "PS2" | "PS4", Some(text)) => {
+                format!(": \"{}\"", text.replace('"', "\\\""))
+            }
+            ("PROMPT_COMMAND" | "PS0" | "PS1" | "PS2" | "PS4", None) => {
+                self.dynamic(span, CODE_UNKNOWN);
+                return;
+            }
+            _ => return,
+        };
+        if name == "PROMPT_COMMAND" || code.contains(['$', '`']) {
+            self.dynamic(span, "the shell runs the commands in its prompts");
+            self.code(&code, None, span, &mut state.clone());
         }
     }
 
@@ -51,65 +93,30 @@ impl Walker<'_> {
     pub(super) fn subscript(&mut self, name: &str, word: &Word, state: &mut State) {
         self.word(word, state);
         if !state.is(name, Attribute::Keyed) && is_evaluated(word, state) {
-            self.dynamic(word.span, EVALUATED);
+            self.evaluates(word.span, EVALUATED);
         }
         assign(&text_of(word), state);
+    }
+
+    /// The name of a variable in a word: `-v NAME`.
+    pub(super) fn named(&mut self, word: &Word, span: Span, state: &State) {
+        if !word_text(word, state).is_some_and(|text| is_plain_reference(&text, state)) {
+            self.evaluates(span, NAMED);
+        }
     }
 }
 
 /// Whether something in a word of arithmetic may be more than a number.
 pub(super) fn is_evaluated(word: &Word, state: &State) -> bool {
-    let is_more = |text: Option<String>| text.is_none_or(|text| holds_more(&text, state));
-    word.pieces.iter().any(|piece| match piece {
-        Piece::Text { text, .. } => holds_more(text, state),
-        Piece::Variable { name, .. } => match name.as_str() {
-            "#" | "?" | "$" | "!" => false,
-            name => match state.lookup(name) {
-                Lookup::Number | Lookup::Unassigned => false,
-                Lookup::Known(text) => holds_more(text, state),
-                // An argument of a function, or of the shell.
-                Lookup::Unknown => is_more(argument(piece, state)),
-            },
-        },
-        Piece::Parameter { name, operation, .. } => {
-            let is_word = |word: &Word| is_evaluated(word, state);
-            name_holds_more(name, state)
-                || match operation {
-                    Operation::Default(word)
-                    | Operation::Assign(word)
-                    | Operation::Alternative(word) => is_word(word),
-                    Operation::Error(_) => false,
-                    Operation::Other(words) => words.iter().any(is_word),
-                }
-        }
-        Piece::Command { .. } => true,
-        Piece::Process { .. } | Piece::Arithmetic(_) | Piece::Array(_) | Piece::Opaque => false,
-    })
+    !word_text(word, state).is_some_and(|text| is_plain_expression(&text, state))
 }
 
-/// The value of a variable alone, where it is known.
-fn argument(piece: &Piece, state: &State) -> Option<String> {
-    let word = Word { pieces: vec![piece.clone()], span: Span::default() };
-    expand::value(&word, state).known()
-}
-
-/// Whether text as arithmetic is more than numbers and variables that hold numbers.
-fn holds_more(text: &str, state: &State) -> bool {
-    if text.contains("$(") || text.contains('`') {
-        return true;
-    }
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let names = text.split(|c| !is_name(c)).filter(|name| !name.is_empty());
-    let mut names = names.filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()));
-    names.any(|name| name_holds_more(name, state))
-}
-
-fn name_holds_more(name: &str, state: &State) -> bool {
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    match state.lookup(name) {
-        Lookup::Known(text) => !is_number(text),
-        Lookup::Unknown => true,
-        Lookup::Number | Lookup::Unassigned => false,
+/// Sets a variable to what is known of a value.
+pub(super) fn set_to(name: &str, text: Option<String>, state: &mut State) {
+    match text {
+        Some(text) if text.contains(NUMBER) && is_number(&text) => state.set_number(name),
+        Some(text) if text.contains(NUMBER) => state.set(name, None),
+        text => state.set(name, text),
     }
 }
 

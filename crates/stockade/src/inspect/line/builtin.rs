@@ -8,8 +8,9 @@ use super::simple::Made;
 use super::{Failed, Walker};
 use crate::knowledge::EffectKind;
 use crate::shell::expand::{Bit, Field};
+use crate::shell::operands;
+use crate::shell::printed::{self, Printed};
 use crate::shell::state::{Attribute, Lookup, State, lexical};
-use crate::shell::tree::Span;
 
 impl Walker<'_> {
     /// Changes the state as the command does, where it is one of the shell's own.
@@ -26,22 +27,16 @@ impl Walker<'_> {
                 self.declare(arguments, &[], made.span, state);
                 state.join(&before);
             }
-            "export" | "declare" | "typeset" | "local" => {
+            "declare" | "typeset" | "local" => {
+                self.begin_anew(arguments, state);
                 self.declare(arguments, &[], made.span, state);
             }
+            "export" => self.declare(arguments, &[], made.span, state),
             "readonly" => self.declare(arguments, &[Attribute::Unruly], made.span, state),
-            "read" | "mapfile" | "readarray" | "getopts" | "printf" | "wait" | "test" | "[" => {
-                self.name_variables(arguments, made.span, state);
-            }
-            "let" => self.let_words(arguments, made.span, state),
-            "unset" => {
-                for argument in arguments {
-                    match argument.known() {
-                        Some(name) => state.unset(&name),
-                        None => state.forget(),
-                    }
-                }
-                self.evaluated(arguments, made.span);
+            "test" => self.tested(arguments, made.span, state),
+            "[" => {
+                let (_, words) = arguments.split_last()?;
+                self.tested(words, made.span, state);
             }
             "source" | "." => {
                 self.dynamic(made.span, "what the file holds is not looked at");
@@ -49,7 +44,10 @@ impl Walker<'_> {
             }
             "alias" => note_aliases(arguments, state),
             "hash" | "enable" => state.alter(&name.shown()),
-            "set" => set_options(arguments, state),
+            "set" => {
+                let words = set_options(arguments, state);
+                self.note_positional(words, state);
+            }
             "shift" => {
                 let count = match arguments.first() {
                     Some(count) => count.known().and_then(|count| count.parse().ok()),
@@ -63,10 +61,42 @@ impl Walker<'_> {
                     state.pipe_last();
                 }
             }
-            "trap" | "eval" | "exec" => {}
-            _ => {}
+            name => {
+                if let Some(builtin) = operands::builtin(name) {
+                    self.operands(builtin, arguments, made.span, state);
+                }
+                if name == "printf" {
+                    self.formatted(arguments, made.span, state);
+                    if let [option, variable, words @ ..] = arguments
+                        && option.known().as_deref() == Some("-v")
+                    {
+                        let variable = variable.known().unwrap_or_default();
+                        self.note_drawn(&variable, words, None, state);
+                    }
+                }
+                if name == "read" {
+                    self.read_text(made, arguments, state);
+                }
+            }
         }
         None
+    }
+
+    /// `read x` where the line holds the text that it reads, and that is one line.
+    fn read_text(&mut self, made: &Made<'_>, arguments: &[Field], state: &State) {
+        let own = printed::given(made.redirects, state);
+        let piped = self.piped.clone().filter(|_| made.redirects.is_empty());
+        let Some(Printed::Text(text)) = own.or(piped) else { return };
+        let words: Option<Vec<String>> = arguments.iter().map(Field::known).collect();
+        let words = words.unwrap_or_default();
+        let name = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["-r", name] | [name] if !name.starts_with('-') => (*name).to_owned(),
+            _ => return,
+        };
+        let text = text.trim_end_matches('\n');
+        if !text.contains(['\n', '\\']) {
+            self.note_drawn(&name, &[Field::of(text, made.span)], None, state);
+        }
     }
 
     /// `pushd`: into a folder, and back into the one that was put aside where none is named.
@@ -158,100 +188,6 @@ impl Walker<'_> {
         self.view.real(folder.as_os_str()).is_some_and(|real| real.is_dir())
             && !self.found.iter().any(is_gone)
     }
-
-    /// `export A=b`
-    fn declare(
-        &mut self,
-        arguments: &[Field],
-        attributes: &[Attribute],
-        span: Span,
-        state: &mut State,
-    ) {
-        let options: String = arguments
-            .iter()
-            .filter_map(Field::known)
-            .filter(|text| text.starts_with('-'))
-            .collect();
-        if options.contains('n') {
-            // A name for another variable: nothing that is set later is what it seems.
-            self.references(arguments, span);
-            state.forget();
-            return;
-        }
-        let attributes: Vec<Attribute> =
-            attributes.iter().copied().chain(options.chars().filter_map(attribute)).collect();
-        for argument in arguments {
-            let Some((name, value)) = assignment(argument) else {
-                match argument.known() {
-                    Some(name) => attributes.iter().for_each(|one| state.give(&name, *one)),
-                    None => state.forget(),
-                }
-                continue;
-            };
-            if self.is_hazard(&name) {
-                self.note_variable(&name, argument.span);
-                state.alter(&name);
-            }
-            if attributes.contains(&Attribute::Integer) {
-                state.give(&name, Attribute::Integer);
-            }
-            self.given(&name, value.as_deref(), argument.span, state);
-            state.set(&name, value);
-            for one in &attributes {
-                state.give(&name, *one);
-            }
-        }
-        self.evaluated(arguments, span);
-    }
-
-    /// `declare -n a=b`: a subscript in the name is evaluated where it is used.
-    fn references(&mut self, arguments: &[Field], span: Span) {
-        let is_plain = |field: &Field| field.known().is_some_and(|text| !text.contains('['));
-        if !arguments.iter().all(is_plain) {
-            self.dynamic(span, "what this is a name for is not known before the run");
-        }
-    }
-
-    /// Builtins that set the variables which their words name.
-    fn name_variables(&mut self, arguments: &[Field], span: Span, state: &mut State) {
-        for argument in arguments {
-            match argument.known() {
-                Some(text) => {
-                    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                    // `-vx`, `-rax`: the name may be glued to letters of options.
-                    let glued = text.strip_prefix('-').unwrap_or_default().char_indices();
-                    let glued = glued.filter_map(|(at, _)| text.get(at.saturating_add(2)..));
-                    let split = text.split(|c| !is_name(c)).filter(|name| !name.is_empty());
-                    for name in split.chain(glued.filter(|name| name.chars().all(is_name))) {
-                        if !matches!(state.lookup(name), Lookup::Unassigned) || is_variable(name) {
-                            self.set_unless_read_only(name, state);
-                        }
-                    }
-                }
-                // Values are words of these builtins too, and most of the words are.
-                None if argument.single => {}
-                None => state.forget(),
-            }
-        }
-        self.evaluated(arguments, span);
-    }
-
-    fn set_unless_read_only(&mut self, name: &str, state: &mut State) {
-        state.set(name, None);
-        if self.is_hazard(name) {
-            state.alter(name);
-        }
-    }
-
-    /// Subscripts in the words of a builtin are evaluated, quotes or not.
-    fn evaluated(&mut self, arguments: &[Field], span: Span) {
-        let holds_code = |field: &Field| {
-            field.known().is_some_and(|text| text.contains("$(") || text.contains('`'))
-        };
-        if arguments.iter().any(holds_code) {
-            self.dynamic(span, "the shell evaluates what stands in a subscript here");
-        }
-    }
 }
 
 /// The words behind `command`, `builtin` and their options; none behind `command -v`.
@@ -313,9 +249,12 @@ fn note_aliases(arguments: &[Field], state: &mut State) {
     }
 }
 
-fn set_options(arguments: &[Field], state: &mut State) {
+/// Changes the state as the options of `set` say; the words behind these are the shell's new ones.
+fn set_options<'f>(arguments: &'f [Field], state: &mut State) -> &'f [Field] {
     let mut words = arguments.iter();
-    while let Some(word) = words.next() {
+    loop {
+        let rest = words.as_slice();
+        let Some(word) = words.next() else { return &[] };
         match word.known().as_deref() {
             Some("-o") => match words.next().and_then(Field::known).as_deref() {
                 Some("errexit") => state.stop_at_failure(),
@@ -324,8 +263,9 @@ fn set_options(arguments: &[Field], state: &mut State) {
                 Some(_) => {}
             },
             Some("--") => {
-                state.set_positional(Some(words.cloned().collect()));
-                return;
+                let words = words.as_slice();
+                state.set_positional(Some(words.to_vec()));
+                return words;
             }
             Some(text) if text.starts_with('-') || text.starts_with('+') => {
                 if text.starts_with('-') && text.contains('e') {
@@ -344,21 +284,8 @@ fn set_options(arguments: &[Field], state: &mut State) {
             }
             Some(_) | None => {
                 state.set_positional(None);
-                return;
+                return rest;
             }
         }
     }
-}
-
-fn attribute(option: char) -> Option<Attribute> {
-    match option {
-        'r' | 'l' | 'u' | 'c' => Some(Attribute::Unruly),
-        'i' => Some(Attribute::Integer),
-        'A' => Some(Attribute::Keyed),
-        _ => None,
-    }
-}
-
-fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }

@@ -5,17 +5,22 @@ use std::path::Path;
 
 use super::super::Inspection;
 use super::super::command::{Command, Start};
-use super::Walker;
-use super::simple::Made;
+use super::super::finding::{Axis, Weight};
+use super::simple::{Made, feeds};
+use super::{CODE_UNKNOWN, Walker};
 use crate::knowledge::{Code, EffectKind, Hazard, HazardKind, Reading, Runner, Word};
-use crate::shell::expand::{self, Field};
+use crate::shell::expand::{self, Field, SUBSTITUTED};
 use crate::shell::parse;
+use crate::shell::printed::{Printed, given};
 use crate::shell::state::{State, lexical};
 use crate::shell::tree::{Redirect, RedirectKind, Span};
 
 /// Programs that take shell code from standard input.
 pub(super) const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "source", ".", "busybox", "fish"];
+
+/// Said of code that other commands of the line print.
+const PRINTED: &str = "other commands print the code that this runs";
 
 /// The text that is being read, and where it stands in the line.
 #[derive(Debug, Clone)]
@@ -54,6 +59,11 @@ impl Source {
     /// A part of this text.
     pub(super) fn slice(&self, span: Span) -> String {
         self.text.get(span.start..span.end).unwrap_or_default().to_owned()
+    }
+
+    /// The text before a byte.
+    pub(super) fn before(&self, end: usize) -> &str {
+        self.text.get(..end).unwrap_or_default()
     }
 
     /// Code that stands in a part of this text, as it is there or otherwise.
@@ -118,6 +128,11 @@ impl Walker<'_> {
                 self.dynamic(made.span, "what this code runs is not looked at");
             }
             if code.runner == Runner::Other {
+                let words = code.words.iter().filter_map(|at| command.words.get(*at));
+                let unknown = words.into_iter().find(|word| !word.is_known());
+                if let Some(field) = unknown.and_then(|word| made.fields.get(word.argument)) {
+                    self.dynamic(field.span, CODE_UNKNOWN);
+                }
                 return;
             }
         }
@@ -135,7 +150,10 @@ impl Walker<'_> {
         let span = first.map_or(made.span, |field| field.span);
         let text = texts.and_then(|texts| texts.join(" ").get(code.offset..).map(str::to_owned));
         let Some(text) = text else {
-            self.dynamic(span, "this is code, and it is not known before the run");
+            self.dynamic(span, CODE_UNKNOWN);
+            for text in self.likely_texts(span).into_iter().filter(|_| words.len() == 1) {
+                self.printed_code(Some(text), made, command, state);
+            }
             if code.runner == Runner::ThisShell {
                 state.forget();
             }
@@ -151,17 +169,17 @@ impl Walker<'_> {
             Runner::ThisShellLater => self.code_later(&text, held, span, state),
             Runner::Remote => {
                 self.is_remote = true;
-                self.code(&text, held, span, &mut state.clone());
+                let mut own = state.clone();
+                own.may_hold_more();
+                self.code(&text, held, span, &mut own);
             }
             Runner::Shell | Runner::Other => {
-                let mut own = state.of_a_shell_of_its_own();
+                let mut own = state_of_shell(made, command, state);
                 if command.words.iter().any(|word| *word.text == *"lastpipe") {
                     own.pipe_last();
                 }
-                for (name, value) in &made.environment {
-                    own.set(name, value.clone());
-                }
-                own.set_positional(arguments(made, command, code).filter(|_| !self.is_open));
+                let words = arguments(made, command, code).filter(|_| !self.is_open);
+                self.given_arguments(words, state, &mut own);
                 for folder in entered {
                     enter(folder.as_deref(), &mut own);
                 }
@@ -170,6 +188,18 @@ impl Walker<'_> {
         }
         self.via.pop();
         (self.is_remote, self.is_open) = (was_remote, was_open);
+    }
+
+    /// The words behind the code of a shell: the first is its name, `$0`, the others are `$1` and on.
+    fn given_arguments(&mut self, words: Option<Vec<Field>>, state: &State, own: &mut State) {
+        let is_told = words.as_ref().is_some_and(|words| words.first().is_none_or(Field::is_one));
+        let words = words.unwrap_or_default();
+        let (name, rest) = words.split_at_checked(1).unwrap_or_default();
+        let rest = if is_told { rest } else { &words };
+        self.note_positional(rest, state);
+        self.note_drawn("0", name, None, state);
+        own.set("0", name.first().and_then(Field::known));
+        own.set_positional(is_told.then(|| rest.to_vec()));
     }
 
     /// Reads code that may run at any time from now on, and then may set what it sets.
@@ -212,12 +242,18 @@ impl Walker<'_> {
         {
             self.unread(made.span);
         }
+        let mut operands = command.words.iter().skip(1).filter_map(|word| word.text.to_str());
+        if operands.find(|word| !word.starts_with('-')) == Some(SUBSTITUTED) {
+            let text = self.substituted.clone();
+            self.printed_code(text, made, command, state);
+            return;
+        }
         if !reads {
             return;
         }
         // The last one that may be its standard input.
-        let feeds = |redirect: &&Redirect| self.source.slice(redirect.span).contains('<');
-        let last = made.redirects.iter().rev().find(feeds).filter(|redirect| {
+        let may_feed = |redirect: &&Redirect| self.source.slice(redirect.span).contains('<');
+        let last = made.redirects.iter().rev().find(may_feed).filter(|redirect| {
             matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
         });
         let text = last
@@ -225,26 +261,85 @@ impl Walker<'_> {
         match text {
             Some((span, Some(text))) => {
                 self.via.push(command.spelled().to_string_lossy().into_owned());
-                self.code(&text, Some(span), span, &mut state.of_a_shell_of_its_own());
+                self.code(&text, Some(span), span, &mut state_of_shell(made, command, state));
                 self.via.pop();
             }
             Some((span, None)) => {
-                self.dynamic(span, "this is code, and it is not known before the run");
+                self.dynamic(span, CODE_UNKNOWN);
             }
-            // It may have its input from a group, a function or a shell around it.
+            None => self.piped_code(made, command, state),
+        }
+    }
+}
+
+impl Walker<'_> {
+    /// The code of a shell that has no here-document: from a pipe whose text the line holds, or from
+    /// a group, a function or a shell around it.
+    fn piped_code(&mut self, made: &Made<'_>, command: &Command<'static>, state: &State) {
+        let is_piped = made.redirects.iter().all(|one| !feeds(one.kind));
+        let piped = self.piped.clone().filter(|_| is_piped);
+        self.printed_code(piped.or_else(|| given(made.redirects, state)), made, command, state);
+    }
+
+    /// The code of a shell that other commands of the line print.
+    fn printed_code(
+        &mut self,
+        text: Option<Printed>,
+        made: &Made<'_>,
+        command: &Command<'static>,
+        state: &State,
+    ) {
+        match text {
+            Some(Printed::Text(text)) => {
+                self.dynamic(made.span, PRINTED);
+                self.via.push(command.spelled().to_string_lossy().into_owned());
+                let mut own = state_of_shell(made, command, state);
+                self.code(&text, None, made.span, &mut own);
+                self.via.pop();
+            }
+            Some(Printed::Changed) => {
+                let text =
+                    "a shell runs text of this line that a program changes before".to_owned();
+                let instead = "write the code itself";
+                self.find(Axis::Shell, "unclear", text, instead, Weight::Ask, made.span);
+                self.dynamic(made.span, CODE_UNKNOWN);
+            }
             None => self.dynamic(made.span, "the code that this runs is not in the line"),
         }
     }
 }
 
-/// The words after the code of `bash -c`, without the first, which is a name.
+/// The state of a shell that a command starts, with the variables that the line, or a program
+/// around it, puts into its environment.
+fn state_of_shell(made: &Made<'_>, command: &Command<'static>, state: &State) -> State {
+    let mut own = state.of_a_shell_of_its_own();
+    for (name, value) in &made.environment {
+        own.set(name, value.clone());
+    }
+    let first = command.argument();
+    for field in made.fields.iter().take(first).skip(1) {
+        match field.known() {
+            Some(text) => {
+                let parts: Vec<&str> = text.split('=').collect();
+                // `A=b`, `--setenv=A=b`
+                for name in parts.iter().take(parts.len().saturating_sub(1)) {
+                    own.set(name.trim_start_matches('-'), None);
+                }
+            }
+            None => own.may_hold_more(),
+        }
+    }
+    own
+}
+
+/// The words after the code of `bash -c`, of which the first is a name.
 fn arguments(made: &Made<'_>, command: &Command<'static>, code: &Code) -> Option<Vec<Field>> {
     let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
     let [at] = code.words.as_slice() else { return None };
     if !is_shell || command.start == Start::Open {
         return None;
     }
-    let rest = command.words.iter().skip(at.saturating_add(2));
+    let rest = command.words.iter().skip(at.saturating_add(1));
     rest.map(|word| match made.fields.get(word.argument) {
         Some(field) if word.is_whole() => Some(field.clone()),
         Some(field) => Some(Field::of(word.text.to_str()?, field.span)),

@@ -2,19 +2,19 @@
 
 use std::rc::Rc;
 
-use super::arithmetic::{EVALUATED, is_evaluated};
+use super::arithmetic::{EVALUATED, Given, is_evaluated};
+use super::simple::feeds;
 use super::{Failed, Stdin, Walker};
-use crate::shell::expand::{self, Use};
+use crate::shell::evaluated::{self, field_text};
+use crate::shell::expand::{self, Field, Use};
+use crate::shell::printed::{given, printed};
 use crate::shell::state::State;
-use crate::shell::tree::{Connector, Kind, Script, Span, Statement, Word};
+use crate::shell::tree::{Connector, Kind, Script, Span, Statement, TestRole, Word};
 
 /// Words of a `for` that are gone through one by one.
 const ROUNDS_MAX: usize = 16;
 /// Rounds after which a loop has taught all that it can, or anything may be.
 const LEARNING_ROUNDS_MAX: usize = 4;
-/// The tests of `[[` whose words are arithmetic, or the name of a variable.
-const EVALUATING_TESTS: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
-
 impl Walker<'_> {
     pub(super) fn script(&mut self, script: &Script, state: &mut State) {
         self.script_reading(script, state, Stdin::Own);
@@ -67,7 +67,12 @@ impl Walker<'_> {
             return self.simple(simple, &statement.redirects, state, stdin);
         }
         self.bare_redirects(&statement.redirects, statement.span, state);
-        match &statement.kind {
+        let is_fed = statement.redirects.iter().any(|one| feeds(one.kind));
+        let piped = is_fed.then(|| {
+            let text = given(&statement.redirects, state);
+            std::mem::replace(&mut self.piped, text)
+        });
+        let failed = match &statement.kind {
             Kind::Simple(_) => None,
             Kind::Pipeline(parts) => {
                 self.pipeline(parts, state, stdin);
@@ -110,10 +115,7 @@ impl Walker<'_> {
                 None
             }
             Kind::Coproc { name, body } => {
-                self.within("coproc", |walker| {
-                    walker.statement(body, &mut state.clone(), Stdin::Own)
-                });
-                state.set(name.as_deref().unwrap_or("COPROC"), None);
+                self.coproc(name.as_deref(), body, state);
                 None
             }
             Kind::Time(body) => body.as_ref().and_then(|body| self.statement(body, state, stdin)),
@@ -125,7 +127,16 @@ impl Walker<'_> {
                 self.arithmetic(words, statement.span, state);
                 None
             }
+        };
+        if let Some(before) = piped {
+            self.piped = before;
         }
+        failed
+    }
+
+    fn coproc(&mut self, name: Option<&str>, body: &Statement, state: &mut State) {
+        self.within("coproc", |walker| walker.statement(body, &mut state.clone(), Stdin::Own));
+        state.set(name.unwrap_or("COPROC"), None);
     }
 
     /// `case`: every arm may be taken, and none.
@@ -154,27 +165,38 @@ impl Walker<'_> {
     }
 
     /// `[[ … ]]`
-    fn test(&mut self, words: &[Word], span: Span, state: &mut State) {
-        for word in words {
+    fn test(&mut self, words: &[(TestRole, Word)], span: Span, state: &mut State) {
+        for (role, word) in words {
             self.word(word, state);
-        }
-        let text = self.source.slice(span);
-        let evaluates = EVALUATING_TESTS.iter().any(|test| text.contains(test));
-        if evaluates && words.iter().any(|word| is_evaluated(word, state)) {
-            self.dynamic(span, EVALUATED);
+            match role {
+                TestRole::Text => {}
+                TestRole::Expression if is_evaluated(word, state) => {
+                    self.evaluates(span, EVALUATED);
+                }
+                TestRole::Expression => {}
+                TestRole::Name => self.named(word, span, state),
+            }
         }
     }
 
     pub(super) fn pipeline(&mut self, parts: &[Statement], state: &mut State, stdin: Stdin) {
         let last = parts.len().saturating_sub(1);
+        let mut stages = Vec::new();
+        let before = self.piped.clone();
         for (at, part) in parts.iter().enumerate() {
             let stdin = if at == 0 { stdin } else { Stdin::Piped };
             let mut own = state.clone();
+            let from = self.found.len();
+            let text = printed(part, self.piped.as_ref(), state);
             self.statement(part, &mut own, stdin);
+            self.piped = text;
+            stages.push(self.stage(from, part.span));
             if at == last && state.pipes_last() {
                 state.join(&own);
             }
         }
+        self.piped = before;
+        self.note_pipeline(stages);
     }
 
     /// `a && b || c`: each runs in the state in which its operator can be passed.
@@ -239,29 +261,54 @@ impl Walker<'_> {
         stdin: Stdin,
     ) {
         let mut values: Option<Vec<String>> = None;
-        if let Some(words) = words {
-            for word in words {
-                self.word(word, state);
+        let mut is_number = false;
+        for word in words.unwrap_or_default() {
+            self.word(word, state);
+        }
+        let fields: Option<Vec<Field>> = match words {
+            Some(words) => {
+                let expanded = |word| expand::expand(word, state, Use::Argument);
+                Some(words.iter().flat_map(expanded).collect())
             }
-            let fields = words.iter().flat_map(|word| expand::expand(word, state, Use::Argument));
-            let known = fields.map(|field| field.known()).collect::<Option<Vec<_>>>();
+            None => state.positional().map(<[Field]>::to_vec),
+        };
+        if let Some(fields) = &fields {
+            let is_one =
+                |field: &Field| field_text(field).is_some_and(|text| evaluated::is_number(&text));
+            is_number = !fields.is_empty() && fields.iter().all(is_one);
+            let known = fields.iter().map(Field::known).collect::<Option<Vec<_>>>();
             values = known.filter(|known| known.len() <= ROUNDS_MAX);
+            if values.is_none() && words.is_some() {
+                self.note_drawn(variable, fields, Some(span), state);
+            }
+        }
+        if words.is_none() && values.is_none() {
+            self.note_each_positional(variable, span, state);
         }
         if self.is_hazard(variable) {
             self.note_variable(variable, span);
             state.alter(variable);
         }
+        if self.source.slice(span).trim_start().starts_with("select") {
+            self.given("REPLY", Given::Text(None), span, state);
+        }
         let before = state.clone();
         match values {
             Some(values) => {
                 for value in values {
+                    self.given(variable, Given::Text(Some(&value)), span, state);
                     state.set(variable, Some(value));
                     self.script_reading(body, state, stdin);
                 }
                 state.join(&before);
             }
             None => self.learn(state, |walker, state| {
-                state.set(variable, None);
+                if is_number {
+                    state.set_number(variable);
+                } else {
+                    walker.given(variable, Given::Text(None), span, state);
+                    state.set(variable, None);
+                }
                 walker.script_reading(body, state, stdin);
             }),
         }

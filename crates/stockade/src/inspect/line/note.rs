@@ -1,9 +1,9 @@
 //! Writes down what was found in a line: commands, and facts with their place.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::super::command::{Command, Start};
-use super::super::critical;
 use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::{Found, Target, nature};
 use super::super::{Input, Inspection};
@@ -52,7 +52,8 @@ impl Walker<'_> {
             if let Some(name) = found.words.first().and_then(|name| name.to_str()) {
                 self.note_lookalike(name, made.span);
             }
-            for target in found.targets.iter().filter(|target| target.is_open()) {
+            let is_named = |target: &&Target| target.kind != EffectKind::Pass;
+            for target in found.targets.iter().filter(is_named).filter(|target| target.is_open()) {
                 self.unknown_file(target.span.or(found.span).unwrap_or_default());
             }
             let wrapper = starter.and_then(|starter| places.get(starter).copied().flatten());
@@ -173,6 +174,34 @@ impl Walker<'_> {
         });
     }
 
+    /// A part of the line that may be any command, since the shell evaluates what it stands for.
+    pub(super) fn note_evaluated(&mut self, span: Span) {
+        self.push(Found {
+            words: vec![OsString::from(self.source.slice(span))],
+            known: vec![false],
+            dynamic: true,
+            open: false,
+            span: Some(self.source.place(span)),
+            names: Vec::new(),
+            subcommand: None,
+            wrapper: None,
+            via: self
+                .via
+                .iter()
+                .map(String::as_str)
+                .chain(["evaluated"])
+                .map(str::to_owned)
+                .collect(),
+            environment: Vec::new(),
+            folders: Vec::new(),
+            entered: Vec::new(),
+            targets: Vec::new(),
+            nature: Nature::Unknown,
+            remote: self.is_remote,
+            input: Input::Nothing,
+        });
+    }
+
     /// Redirections without a command.
     pub(super) fn note_bare(&mut self, targets: Vec<Target>, span: Span, state: &State) {
         if targets.is_empty() {
@@ -214,7 +243,7 @@ impl Walker<'_> {
     }
 
     /// A finding whose place is the line's already.
-    fn note_placed(&mut self, finding: Finding) {
+    pub(super) fn note_placed(&mut self, finding: Finding) {
         if self.seen.insert((finding.rule, finding.span, finding.text.clone())) {
             self.findings.push(finding);
         }
@@ -226,13 +255,10 @@ impl Walker<'_> {
             self.full(found.span.unwrap_or_default());
             return None;
         }
-        let key =
-            format!("{:?}", (&found.span, &found.words, &found.folders, &found.via, found.dynamic));
+        let words = (&found.words, &found.known);
+        let key = format!("{:?}", (&found.span, words, &found.folders, &found.via, found.dynamic));
         if let Some(place) = self.places.get(&key) {
             return Some(*place);
-        }
-        for finding in critical::deletes(&found, self.view, self.home) {
-            self.note_placed(finding);
         }
         let place = self.found.len();
         self.places.insert(key, place);

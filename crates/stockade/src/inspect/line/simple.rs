@@ -6,21 +6,29 @@ use std::path::PathBuf;
 
 use super::super::finding::{Axis, Weight};
 use super::super::found::Target;
+use super::super::pattern;
 use super::super::{Input, Inspection, Origin};
+use super::arithmetic::{Given, set_to};
 use super::target::redirected;
 use super::word::fields;
 use super::{Failed, Stdin, Walker};
 use crate::knowledge::{Form, Nature, Word};
 use crate::shell::builtins::is_builtin;
+use crate::shell::evaluated::{NUMBER, field_text};
 use crate::shell::expand::{self, Field};
+use crate::shell::operands::Role;
+use crate::shell::printed::Printed;
 use crate::shell::quoted;
-use crate::shell::state::State;
-use crate::shell::tree::{Assignment, Piece, Redirect, RedirectKind, Simple, Span};
+use crate::shell::state::{Attribute, State};
+use crate::shell::tree::{self, Assignment, Piece, Redirect, RedirectKind, Simple, Span};
 
 /// Words of one command: wrappers in wrappers read them again and again.
 const WORDS_MAX: usize = 4096;
 /// A function that calls itself is followed this often.
 const CALLS_MAX: usize = 2;
+
+/// Programs that a pattern may stand for and that are looked at.
+const PROGRAMS_MAX: usize = 16;
 
 /// A simple command, its words made.
 pub(super) struct Made<'s> {
@@ -53,6 +61,7 @@ impl Walker<'_> {
         state: &mut State,
         stdin: Stdin,
     ) -> Failed {
+        self.substituted = None;
         for assignment in &simple.assignments {
             if let Some(word) = &assignment.subscript {
                 self.subscript(&assignment.name, word, state);
@@ -62,6 +71,8 @@ impl Walker<'_> {
         for word in &simple.words {
             self.word(word, state);
         }
+        self.redirect_names(&simple.words, redirects, state);
+        self.note_feeds(redirects, simple.span, state);
         let targets = self.redirects(redirects, state);
         let environment = self.assigned(&simple.assignments, state);
         let fields = fields(&simple.words, state);
@@ -123,8 +134,21 @@ impl Walker<'_> {
     fn unknown_program(&mut self, mut made: Made<'_>, state: &mut State) {
         self.dynamic(made.span, "which program this is is not known before the run");
         let rest: Vec<Field> = made.fields.iter().skip(1).cloned().collect();
-        let vanishes = made.fields.first().is_some_and(|first| !first.single);
+        let first = made.fields.first().cloned();
+        let vanishes = first.as_ref().is_some_and(|first| !first.single);
         self.note_words(&made, state, Nature::Unknown);
+        let names = first.map(|first| self.likely_programs(&first, state)).unwrap_or_default();
+        for name in names {
+            let words = name.split_whitespace().map(|word| Field::of(word, made.span));
+            let likely = Made {
+                fields: words.chain(rest.iter().cloned()).collect(),
+                environment: made.environment.clone(),
+                targets: Vec::new(),
+                doubt: Some("a pattern or a substitution".to_owned()),
+                ..made
+            };
+            self.made(likely, &mut state.clone());
+        }
         if vanishes && !rest.is_empty() {
             // It may be nothing at all, and then the next word is the program.
             made.fields = rest;
@@ -133,6 +157,43 @@ impl Walker<'_> {
             self.made(made, state);
         }
         state.forget();
+    }
+
+    /// The programs that a word may name which is not known for certain: a pattern on the disk, or
+    /// the words of a substitution.
+    fn likely_programs(&mut self, word: &Field, state: &State) -> Vec<String> {
+        if !word.is_pattern() {
+            let texts = self.likely_texts(word.span).into_iter().filter_map(|text| match text {
+                Printed::Text(text) => Some(text),
+                Printed::Changed => None,
+            });
+            return texts.chain(word.likely()).collect();
+        }
+        let mut names = Vec::new();
+        for folder in state.folders() {
+            let paths = self.view_from(folder).map(|view| pattern::paths(word, &view));
+            let paths = paths.flatten().unwrap_or_default();
+            names.extend(paths.iter().filter_map(|path| path.to_str()).map(str::to_owned));
+        }
+        let shown = word.shown();
+        let (folder, _) = shown.rsplit_once('/').unwrap_or_default();
+        let is_system = |of: &PathBuf| std::path::Path::new(folder).starts_with(of);
+        // A file of that name may be made before the pattern is looked up.
+        let is_any = folder.is_empty() || self.inspector.settings.folders.iter().any(is_system);
+        if is_any {
+            let known = self.inspector.knowledge.names();
+            names.extend(known.filter(|name| pattern::fits_name(word, name)).map(str::to_owned));
+        }
+        names.sort_unstable();
+        names.dedup();
+        let is_nothing = names.is_empty() && !shown.contains('/');
+        if is_any && (names.len() > PROGRAMS_MAX || is_nothing) {
+            let text = format!("the pattern {shown:?} stands for a program");
+            let instead = "name the program";
+            self.find(Axis::Shell, "unclear", text, instead, Weight::Ask, word.span);
+        }
+        names.truncate(PROGRAMS_MAX);
+        names
     }
 
     /// The command as a call of its own, from every folder in which it may run.
@@ -177,6 +238,7 @@ impl Walker<'_> {
 
     /// The redirections of a loop, a group, a function.
     pub(super) fn bare_redirects(&mut self, redirects: &[Redirect], span: Span, state: &mut State) {
+        self.note_feeds(redirects, span, state);
         let targets = self.redirects(redirects, state);
         self.note_bare(targets, span, state);
     }
@@ -185,6 +247,9 @@ impl Walker<'_> {
         let mut targets = Vec::new();
         for redirect in redirects {
             self.word(&redirect.target, state);
+            if let Some(name) = self.redirect_variable(redirect) {
+                self.variable(Role::Counted, Some(&name), redirect.span, state);
+            }
             let Some(kinds) = redirected(redirect.kind) else { continue };
             for field in fields(std::slice::from_ref(&redirect.target), state) {
                 self.judge_target(&field, state);
@@ -206,8 +271,7 @@ impl Walker<'_> {
         let mut so_far = state.clone();
         for assignment in assignments {
             self.note_variable(&assignment.name, assignment.span);
-            let given = expand::value(&assignment.value, &so_far).known();
-            self.given(&assignment.name, given.as_deref(), assignment.span, &so_far);
+            self.given_word(assignment, &so_far);
             let value = value_of(assignment, &so_far);
             if assignments.len() > 1 {
                 so_far.set(&assignment.name, value.clone());
@@ -215,6 +279,23 @@ impl Walker<'_> {
             assigned.push((assignment.name.clone(), value));
         }
         assigned
+    }
+
+    /// What a variable is given by an assignment, and an array element by element.
+    fn given_word(&mut self, assignment: &Assignment, state: &State) {
+        let elements = match assignment.value.pieces.as_slice() {
+            [Piece::Array(words)] => words.as_slice(),
+            _ => std::slice::from_ref(&assignment.value),
+        };
+        for word in elements {
+            let text = field_text(&expand::value(word, state));
+            let given = if assignment.append {
+                Given::More(text.as_deref())
+            } else {
+                Given::Text(text.as_deref())
+            };
+            self.given(&assignment.name, given, assignment.span, state);
+        }
     }
 
     /// Assignments without a command: they hold from now on.
@@ -225,9 +306,17 @@ impl Walker<'_> {
         state: &mut State,
     ) {
         for (assignment, (name, value)) in assignments.iter().zip(values) {
-            let is_number = matches!(assignment.value.pieces.as_slice(), [Piece::Arithmetic(_)]);
-            if is_number && assignment.subscript.is_none() && !assignment.append {
-                state.set_number(&name);
+            let is_array = matches!(assignment.value.pieces.as_slice(), [Piece::Array(_)]);
+            if value.is_none() {
+                self.note_assigned(&name, &assignment.value, state);
+            }
+            if is_array || assignment.subscript.is_some() {
+                state.give(&name, Attribute::Array);
+            }
+            let text = field_text(&expand::value(&assignment.value, state));
+            let is_whole = assignment.subscript.is_none() && !assignment.append;
+            if is_whole && text.as_deref().is_some_and(|text| text.contains(NUMBER)) {
+                set_to(&name, text, state);
             } else {
                 state.set(&name, value);
             }
@@ -235,6 +324,15 @@ impl Walker<'_> {
                 state.alter(&name);
             }
         }
+    }
+
+    /// What a variable is given that is not known: a word, or the elements of an array.
+    fn note_assigned(&mut self, name: &str, word: &tree::Word, state: &State) {
+        let given = match word.pieces.as_slice() {
+            [Piece::Array(words)] => fields(words, state),
+            _ => vec![Field { span: word.span, ..expand::value(word, state) }],
+        };
+        self.note_drawn(name, &given, None, state);
     }
 
     /// Says what is known of setting a variable.
@@ -276,7 +374,9 @@ impl Walker<'_> {
         self.calling.push(name.to_owned());
         for body in bodies {
             let mut own = before.clone();
-            own.set_positional(Some(made.fields.iter().skip(1).cloned().collect()));
+            let words: Vec<Field> = made.fields.iter().skip(1).cloned().collect();
+            self.note_positional(&words, state);
+            own.set_positional(Some(words));
             self.within(&format!("function {name}"), |walker| {
                 walker.statement(&body, &mut own, made.stdin)
             });
@@ -319,7 +419,7 @@ fn value_of(assignment: &Assignment, state: &State) -> Option<String> {
 }
 
 /// Whether a redirection gives a command something to read.
-fn feeds(kind: RedirectKind) -> bool {
+pub(super) fn feeds(kind: RedirectKind) -> bool {
     match kind {
         RedirectKind::Read
         | RedirectKind::ReadWrite

@@ -8,11 +8,13 @@ use super::super::finding::{Axis, Finding, Weight};
 use super::super::found::Target;
 use super::super::path;
 use super::Walker;
+use super::arithmetic::NAMED;
 use super::simple::Made;
 use crate::knowledge::{Effect, EffectKind, Word};
+use crate::shell::evaluated::{is_plain_reference, word_text};
 use crate::shell::expand::{Field, SUBSTITUTED};
 use crate::shell::state::State;
-use crate::shell::tree::RedirectKind;
+use crate::shell::tree::{self, Redirect, RedirectKind};
 
 /// What a redirection does to its target; `None` where that is no file.
 pub(super) fn redirected(kind: RedirectKind) -> Option<&'static [EffectKind]> {
@@ -25,6 +27,36 @@ pub(super) fn redirected(kind: RedirectKind) -> Option<&'static [EffectKind]> {
 }
 
 impl Walker<'_> {
+    /// The variable in `{name}> file`, which is given the number of the descriptor.
+    pub(super) fn redirect_variable(&self, redirect: &Redirect) -> Option<String> {
+        let before = self.source.before(redirect.span.start);
+        let word = before.rsplit([' ', '\t', '\n', ';', '|', '&', '(', ')']).next()?;
+        let name = word.strip_prefix('{')?.strip_suffix('}')?;
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        (is_name && !name.is_empty()).then(|| name.to_owned())
+    }
+
+    /// `{name[…]}> file`: what the parser takes for a word is the name of an element.
+    pub(super) fn redirect_names(
+        &mut self,
+        words: &[tree::Word],
+        redirects: &[Redirect],
+        state: &State,
+    ) {
+        for word in words {
+            let written = self.source.slice(word.span);
+            let is_before = redirects.iter().any(|one| one.span.start == word.span.end);
+            if !is_before || !written.starts_with('{') || !written.ends_with('}') {
+                continue;
+            }
+            let text = word_text(word, state);
+            let name = text.as_deref().and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
+            if !name.is_some_and(|name| is_plain_reference(name, state)) {
+                self.evaluates(word.span, NAMED);
+            }
+        }
+    }
+
     /// What is found of the target of a redirection: a path like any other, or a host.
     pub(super) fn judge_target(&mut self, field: &Field, state: &State) {
         let Some(text) = field.likely() else { return };

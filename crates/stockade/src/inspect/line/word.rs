@@ -1,9 +1,11 @@
 //! The words of a line: the commands in them, and what they become.
 
 use super::Walker;
-use super::arithmetic::{EVALUATED, is_evaluated};
+use super::arithmetic::{EVALUATED, Given, is_evaluated};
+use crate::shell::evaluated::word_text;
 use crate::shell::expand::{self, Bit, Field, Use};
-use crate::shell::state::{Lookup, State};
+use crate::shell::printed::{printed_by_all, substituted};
+use crate::shell::state::{Attribute, Lookup, State};
 use crate::shell::tree::{Operation, Piece, Script, Span, Word};
 
 /// What the variables in the words of one command may become, in bytes.
@@ -20,6 +22,11 @@ impl Walker<'_> {
                 }
                 Piece::Command { script, .. } => {
                     self.rewritten(script, word.span);
+                    if let [Piece::Command { .. }] = word.pieces.as_slice()
+                        && let Some(text) = substituted(script, state)
+                    {
+                        self.note_text(word.span, text);
+                    }
                     self.within("$(…)", |walker| {
                         walker.script(script, &mut state.clone());
                         None
@@ -31,10 +38,11 @@ impl Walker<'_> {
                         walker.script(script, &mut state.clone());
                         None
                     });
+                    self.substituted = printed_by_all(script, state);
                 }
                 Piece::Arithmetic(words) => self.arithmetic(words, word.span, state),
                 Piece::Array(words) => self.array(words, state),
-                Piece::Opaque => self.dynamic(word.span, "this part is not known before the run"),
+                Piece::Opaque => self.evaluates(word.span, "this part is not known before the run"),
             }
         }
     }
@@ -52,17 +60,40 @@ impl Walker<'_> {
             }
             Operation::Assign(word) => {
                 self.word(word, state);
+                let value = word_text(word, state);
+                self.given(name, Given::Text(value.as_deref()), span, state);
+                let field = Field { span: word.span, ..expand::value(word, state) };
+                self.note_drawn(name, &[field], None, state);
                 state.set(name, None);
+                if self.is_hazard(name) {
+                    self.note_variable(name, span);
+                    state.alter(name);
+                }
             }
-            Operation::Other(words) => {
+            Operation::Length(subscript) => {
+                self.expressions(name, subscript.as_slice(), span, state);
+            }
+            Operation::Other { expressions, words, .. } => {
                 for word in words {
                     self.word(word, state);
                 }
-                if words.iter().any(|word| is_evaluated(word, state)) {
-                    self.dynamic(span, EVALUATED);
-                }
+                self.expressions(name, expressions, span, state);
                 self.expanded_again(name, span, state);
             }
+        }
+    }
+
+    /// Subscripts, offsets and lengths of a variable; subscripts that are keys are text.
+    fn expressions(&mut self, name: &str, words: &[Word], span: Span, state: &mut State) {
+        for word in words {
+            self.word(word, state);
+        }
+        let is_keyed = match words {
+            [word] => state.is(name, Attribute::Keyed) && !begins_with(word, ':'),
+            _ => false,
+        };
+        if !is_keyed && words.iter().any(|word| is_evaluated(word, state)) {
+            self.evaluates(span, EVALUATED);
         }
     }
 
@@ -70,7 +101,7 @@ impl Walker<'_> {
     /// after a here-document may have become words of one another.
     fn rewritten(&mut self, script: &Script, span: Span) {
         if script.statements.len() > 1 && self.source.slice(span).contains("<<") {
-            self.dynamic(span, "what bash makes of a here-document before other commands here");
+            self.evaluates(span, "what bash makes of a here-document before other commands here");
         }
     }
 
@@ -78,12 +109,8 @@ impl Walker<'_> {
     fn array(&mut self, words: &[Word], state: &mut State) {
         for word in words {
             self.word(word, state);
-            let is_subscript = |text: &str| text.starts_with('[');
-            let first = word.pieces.first();
-            if matches!(first, Some(Piece::Text { text, quoted: false }) if is_subscript(text))
-                && is_evaluated(word, state)
-            {
-                self.dynamic(word.span, EVALUATED);
+            if begins_with(word, '[') && is_evaluated(&subscript_of(word), state) {
+                self.evaluates(word.span, EVALUATED);
             }
         }
     }
@@ -101,9 +128,28 @@ impl Walker<'_> {
             Lookup::Number | Lookup::Unassigned => false,
         };
         if may_run && (text.contains("@P}") || text.contains("${!")) {
-            self.dynamic(span, "what is in this variable is expanded, and may be a command");
+            self.evaluates(span, "what is in this variable is expanded, and may be a command");
         }
     }
+}
+
+fn begins_with(word: &Word, c: char) -> bool {
+    matches!(word.pieces.first(), Some(Piece::Text { text, .. }) if text.starts_with(c))
+}
+
+/// The subscript of an element in parentheses, with all that may belong to it.
+fn subscript_of(element: &Word) -> Word {
+    let mut subscript = element.clone();
+    let ends = |piece: &Piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains("]=") || text.contains("]+="));
+    if let Some(last) = subscript.pieces.iter().rposition(ends) {
+        subscript.pieces.truncate(last.saturating_add(1));
+        if let Some(Piece::Text { text, .. }) = subscript.pieces.last_mut()
+            && let Some(end) = text.rfind("]=").max(text.rfind("]+="))
+        {
+            text.truncate(end);
+        }
+    }
+    subscript
 }
 
 /// The fields of words, in order.
@@ -118,7 +164,7 @@ pub(super) fn fields(words: &[Word], state: &State) -> Vec<Field> {
         let is_text = word.pieces.iter().all(|piece| matches!(piece, Piece::Text { .. }));
         let bytes = made.iter().flat_map(|field| &field.bits).map(|bit| match bit {
             Bit::Text(text) if !is_text => text.len(),
-            Bit::Text(_) | Bit::Glob(_) | Bit::Unknown => 1,
+            Bit::Text(_) | Bit::Glob(_) | Bit::Number | Bit::Unknown => 1,
         });
         room = room.saturating_sub(bytes.sum());
         fields.extend(made);

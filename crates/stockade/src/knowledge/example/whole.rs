@@ -140,6 +140,8 @@ fn shown_effect(effect: &Effect, argv: &[String]) -> String {
         EffectKind::Execute => "execute",
         EffectKind::Enter => "enter",
         EffectKind::Pass => "pass",
+        EffectKind::ChangeTree => "change-tree",
+        EffectKind::Forget => "forget",
         EffectKind::Host => "host",
     };
     let target = effect.target.to_string_lossy();

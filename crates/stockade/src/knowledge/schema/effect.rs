@@ -38,9 +38,21 @@ pub(in crate::knowledge) struct Effect {
     /// Only with one of these options.
     #[serde(default)]
     pub(in crate::knowledge) with: Vec<String>,
+    /// Only if an option of `with` has one of these values.
+    #[serde(default)]
+    pub(in crate::knowledge) with_value: Vec<String>,
     /// With none of these options.
     #[serde(default)]
     pub(in crate::knowledge) unless: Vec<String>,
+    /// Only with one of these words among the operands.
+    #[serde(default)]
+    pub(in crate::knowledge) among: Vec<String>,
+    /// Only if one of these actions of `find` gets files whose names no test narrows.
+    #[serde(default)]
+    pub(in crate::knowledge) reached: Vec<String>,
+    /// Only if the first operand, a regular expression, is missing or fits any name.
+    #[serde(default)]
+    pub(in crate::knowledge) any_name: bool,
     /// Only words like one of these.
     #[serde(default)]
     pub(in crate::knowledge) like: Vec<String>,
@@ -71,6 +83,8 @@ pub(in crate::knowledge) enum Kind {
     Execute,
     Enter,
     Pass,
+    ChangeTree,
+    Forget,
     Host,
 }
 
@@ -84,6 +98,8 @@ impl From<Kind> for EffectKind {
             Kind::Execute => Self::Execute,
             Kind::Enter => Self::Enter,
             Kind::Pass => Self::Pass,
+            Kind::ChangeTree => Self::ChangeTree,
+            Kind::Forget => Self::Forget,
             Kind::Host => Self::Host,
         }
     }

@@ -44,7 +44,10 @@ fn an_effect_names_the_word_that_it_is_in() {
             (EffectKind::Write, "out".to_owned(), Some(2)),
         ]
     );
-    assert_eq!(effects("ls"), [(EffectKind::List, ".".to_owned(), None)]);
+    assert_eq!(
+        effects("ls"),
+        [(EffectKind::List, ".".to_owned(), None), (EffectKind::Pass, ".".to_owned(), None)]
+    );
     assert_eq!(effects("dd of=x")[0], (EffectKind::Write, "x".to_owned(), Some(1)));
     assert_eq!(effects("env -S '-C d ls' -l")[0], (EffectKind::Enter, "d".to_owned(), Some(2)));
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::args::Wanted;
 use crate::confine::{Confinement, EngineName, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::launch::git::GitSettings;
 use crate::launch::jail::tasks_max;
 use crate::launch::shown::Access;
 use crate::limits::ByteCount;
@@ -138,6 +139,7 @@ fn variables_lack(
     let is_known = |name: &str| {
         OWN_VARIABLES.contains(&name)
             || name == "TMPDIR"
+            || GitSettings::is_variable(name)
             || confinement.environment.iter().any(|(known, _)| known == name)
     };
     let name = |pair: &str| {

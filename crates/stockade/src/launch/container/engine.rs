@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::confine::{Confinement, EngineName, Network, Oci};
+use crate::json;
 use crate::launch::client::{Answer, Client, typed};
 use crate::outcome::Failure;
 
@@ -87,8 +88,8 @@ impl Engine {
             let message = format!("the answer of {} is not as expected: {why}", self.name.name());
             Failure::new("look at the container", message)
         };
-        let known: Value = serde_json::from_slice(&answer.stdout)
-            .map_err(|error| unreadable(error.to_string()))?;
+        let known: Value =
+            json::from_slice(&answer.stdout).map_err(|error| unreadable(error.to_string()))?;
         let first = known.get(0).cloned();
         first.map(Some).ok_or_else(|| unreadable("no container in it".to_owned()))
     }

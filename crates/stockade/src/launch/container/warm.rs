@@ -1,9 +1,10 @@
 //! Containers that are started once and used by many calls of one policy, one call at a time.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use stockade_linux::{Running, Stdin};
+use stockade_linux::Running;
 
 use super::args::Wanted;
 use super::eye::{self, Eye};
@@ -58,12 +59,12 @@ pub(super) fn start(
     prepared: Prepared,
     enforcement: Vec<Enforced>,
     laid: Laid,
-    containers: &Containers,
+    (containers, until): (&Containers, Instant),
 ) -> Result<Contained, Failure> {
     let confinement = comparable(&prepared.confinement);
     let warm = match containers.take(&confinement, &laid) {
         Some(warm) => warm,
-        None => Warm::make(&prepared, confinement, enforcement)?,
+        None => Warm::make(&prepared, confinement, enforcement, until)?,
     };
     let (uid, gid) = laid.user;
     let mut words = vec!["exec".into(), "--user".into(), format!("{uid}:{gid}").into()];
@@ -82,6 +83,7 @@ pub(super) fn start(
 fn comparable(confinement: &Confinement) -> Confinement {
     let mut confinement = confinement.clone();
     confinement.limits.wall = Duration::ZERO;
+    confinement.hints.clear();
     confinement
 }
 
@@ -114,9 +116,11 @@ impl Warm {
         prepared: &Prepared,
         confinement: Confinement,
         enforcement: Vec<Enforced>,
+        until: Instant,
     ) -> Result<Self, Failure> {
-        // A folder of its own, which lives as long as the container.
-        let laid = Laid::of(&confinement)?;
+        // A folder of its own, which lives as long as the container. Calls start in different directories, so
+        // that none is left open for them.
+        let laid = Laid::of(&confinement, Path::new("/"), until)?;
         let name = name(&prepared.cleared.call);
         let wanted = Wanted {
             name: &name,
@@ -125,13 +129,14 @@ impl Warm {
             binds: &laid.binds,
             variables: None,
             pidfile: laid.pidfile(),
-            cwd: std::path::Path::new("/"),
+            cwd: Path::new("/"),
             reads_stdin: false,
             argv: SLEEPER.map(Into::into).to_vec(),
         };
         let (container, enforcement) = make(&wanted, &confinement, enforcement, &laid.cover)?;
         let words = container.engine.words(&["start", "--attach", &name]);
-        let mut client = container.engine.client().start(&words, Stdin::Empty, None)?;
+        let mut client = container.engine.client().start(&words, None)?;
+        drop(client.take_stdin());
         await_start(&container, &mut client)?;
         let idle = eye::processes(&laid.pidfile()).unwrap_or(1);
         let calls_left = confinement.oci.warm.map_or(1, std::num::NonZeroU32::get);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::confine::Confinement;
+use crate::launch::git::GitSettings;
 use crate::launch::jail::SYSTEM;
 use crate::launch::scratch::unscratched;
 use crate::launch::shown::{Access, Bind, TEMPORARY, TEMPORARY_BYTES};
@@ -24,6 +25,7 @@ pub(super) struct Bundle<'a> {
     pub(super) cwd: &'a Path,
     pub(super) user: (u32, u32),
     pub(super) binds: &'a [Bind],
+    pub(super) git: GitSettings,
     /// The root of an image; the system's folders without one.
     pub(super) image: Option<&'a Path>,
 }
@@ -61,7 +63,7 @@ impl Bundle<'_> {
         confinement: &Confinement,
     ) -> Result<Value, Failure> {
         let own_folder = OsStr::new(TEMPORARY);
-        let variables = environment(confinement, own_folder, own_folder)?;
+        let variables = environment(confinement, own_folder, own_folder, &self.git)?;
         let variables: Vec<String> = variables
             .into_iter()
             .map(|pair| pair.into_string().map_err(|_raw| not_text("a variable")))

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use crate::json;
 use crate::outcome::{Exit, Failure, Outcome};
 
 /// The status with which runsc tells of its own failures; a program may have it too.
@@ -24,7 +25,7 @@ pub(super) fn settle(outcome: Outcome, log: &[u8], program: &OsStr) -> Result<Ou
 fn own_complaint(log: &[u8]) -> Option<String> {
     let log = String::from_utf8_lossy(log);
     let error = |line: &str| {
-        let entry: serde_json::Value = serde_json::from_str(line).ok()?;
+        let entry: serde_json::Value = json::from_str(line).ok()?;
         let is_error = entry.get("level").and_then(serde_json::Value::as_str) == Some("error");
         let why = entry.get("msg").and_then(serde_json::Value::as_str).filter(|_| is_error)?;
         Some(why.chars().take(500).collect())

@@ -1,16 +1,22 @@
 //! Which of its platforms runsc can use here: found out by a trial, and remembered for this runsc on
 //! this kernel.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::bounded::{self, Links};
+use crate::confine::cache_folder;
 use crate::launch::client::Client;
+use crate::launch::scratch::{Room, Scratch};
 
 /// In the order of preference.
 const PLATFORMS: [&str; 2] = ["systrap", "ptrace"];
+/// What is remembered is a few lines.
+const MEMORY_BYTES_MAX: u64 = 16 << 10;
 /// One that hangs is none.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -33,7 +39,8 @@ pub enum Gvisor {
 /// Finds out whether gVisor works here, by a trial.
 pub fn gvisor() -> Gvisor {
     let Some(client) = Client::find("runsc") else { return Gvisor::Missing };
-    match of(&client) {
+    // A look at the machine leaves nothing on it.
+    match found(&client, Memory::Forgotten) {
         Ok((platform, version)) => Gvisor::Works { platform: platform.to_owned(), version },
         Err(why) => Gvisor::Failing(why),
     }
@@ -41,6 +48,17 @@ pub fn gvisor() -> Gvisor {
 
 /// The platform that this runsc can use, and what its kernel calls itself.
 pub(super) fn of(client: &Client) -> Result<(&'static str, String), String> {
+    found(client, Memory::Kept)
+}
+
+/// Whether the next process will know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    Kept,
+    Forgotten,
+}
+
+fn found(client: &Client, memory: Memory) -> Result<(&'static str, String), String> {
     static KNOWN: Mutex<Option<(String, &'static str, String)>> = Mutex::new(None);
     let key = key(client.path());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +71,9 @@ pub(super) fn of(client: &Client) -> Result<(&'static str, String), String> {
         Some(found) => found,
         None => {
             let found = tried(client)?;
-            remember(&key, found.0, &found.1);
+            if memory == Memory::Kept {
+                remember(&key, found.0, &found.1);
+            }
             found
         }
     };
@@ -73,11 +93,15 @@ pub(super) fn globals(platform: &str) -> impl Iterator<Item = String> {
 /// Has each platform print its kernel's version, which must not be this machine's.
 fn tried(client: &Client) -> Result<(&'static str, String), String> {
     let own = fs::read_to_string("/proc/version").unwrap_or_default();
+    let scratch = Scratch::make(Room::Little, None).map_err(|error| error.to_string())?;
+    let state = scratch.path().join("state");
     let mut why = String::new();
     for platform in PLATFORMS {
-        let words: Vec<String> = globals(platform)
-            .chain(["--network=none", "do", "cat", "/proc/version"].map(str::to_owned))
-            .collect();
+        let mut root = OsString::from("--root=");
+        root.push(&state);
+        let rest = ["--network=none", "do", "cat", "/proc/version"].map(OsString::from);
+        let words: Vec<OsString> =
+            globals(platform).map(OsString::from).chain([root]).chain(rest).collect();
         match client.ask(&words, PATIENCE) {
             Ok(answer) if answer.is_good() && answer.text() != own.trim() => {
                 let version: String = answer.text().chars().take(100).collect();
@@ -104,14 +128,11 @@ fn key(path: &Path) -> String {
 }
 
 fn place() -> Option<PathBuf> {
-    let cache =
-        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?;
-    Some(cache.join("stockade/gvisor"))
+    Some(cache_folder()?.join("gvisor"))
 }
 
 fn remembered(key: &str) -> Option<(&'static str, String)> {
-    let text = fs::read_to_string(place()?).ok()?;
+    let text = bounded::read_text(&place()?, Links::Refused, MEMORY_BYTES_MAX).ok()?;
     let mut lines = text.lines();
     let (of, platform, version) = (lines.next()?, lines.next()?, lines.next()?);
     let platform = PLATFORMS.into_iter().find(|known| *known == platform)?;

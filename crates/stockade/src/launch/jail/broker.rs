@@ -1,15 +1,20 @@
 //! The paths that a box must not make: those to be protected or hidden that are not there.
 
 use std::ffi::CString;
-use std::path::Path;
+use std::io::ErrorKind::NotFound;
+use std::path::{Path, PathBuf};
 
-use stockade_linux::{Errno, Mechanism, StartError, Step};
+use stockade_linux::{Errno, Mount, StartError, Step};
 
 use super::cover::Cover;
 use super::root::c_path;
+use super::written;
 use crate::confine::Files;
 use crate::guarantee::{Enforced, Guarantee};
 use crate::outcome::{Failure, chain};
+
+/// How many paths the first process of a box can hear of.
+const REFUSED_MAX: usize = 256;
 
 /// All of them that are beneath a folder that can be written.
 ///
@@ -35,10 +40,30 @@ fn link_on_the_way<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
     above.into_iter().find(|above| is_link(above))
 }
 
-/// Names no broker as a keeper where there is nothing to be forbidden.
-pub(super) fn forget(enforcement: &mut [Enforced]) {
+/// The protected paths that do not exist and that the box could create, in folders of these mounts.
+///
+/// More of them than the box can hear of are watched only.
+pub(super) fn refused(cover: &Cover, mounts: &[Mount]) -> Result<Vec<CString>, Failure> {
+    let folders: Vec<PathBuf> = written(mounts).map(|(folder, _)| folder).collect();
+    let can_be_made = |path: &&PathBuf| {
+        let folder = folders.iter().find(|folder| path.starts_with(folder));
+        folder.is_some_and(|folder| !is_of_new_repository(path, folder))
+    };
+    let absent = cover.unenforced();
+    absent.iter().filter(can_be_made).take(REFUSED_MAX).map(|path| c_path(path)).collect()
+}
+
+/// Whether a path is one of those that `git init` creates, where there is no repository.
+pub(super) fn is_of_new_repository(path: &Path, folder: &Path) -> bool {
+    let git = folder.join(".git");
+    let is_missing = || std::fs::symlink_metadata(&git).is_err_and(|e| e.kind() == NotFound);
+    path != git && path.starts_with(&git) && is_missing()
+}
+
+/// Names no such keeper where there is nothing for it to keep.
+pub(super) fn forget(enforcement: &mut [Enforced], keeper: &str) {
     for line in enforcement.iter_mut().filter(|line| line.guarantee == Guarantee::Protected) {
-        line.by.retain(|by| *by != Mechanism::Broker.name());
+        line.by.retain(|by| *by != keeper);
     }
 }
 

@@ -4,27 +4,25 @@
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
 use super::gaps::{Gaps, guarantee};
 use super::root::files_failure;
-use super::{names, sought};
-use crate::confine::Files;
+use super::{exceptions, git_files, names, sought};
+use crate::bounded;
+use crate::confine::{Files, Origin, OwnKind, OwnPath, Sought};
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::inspect::real_folder;
+use crate::launch::own;
 use crate::outcome::Failure;
 
-/// How deep the folders of submodules are looked for.
-const MODULES_DEPTH_MAX: usize = 6;
-
-/// What git runs or follows in a folder of its own.
-const FOLLOWED: [&str; 5] = ["config", "config.worktree", "hooks", "commondir", "info/attributes"];
-
 /// What is to be hidden and protected, as it is before the box starts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::launch) struct Cover {
     pub(in crate::launch) present: Vec<Covered>,
+    /// Folders in protected ones that stay writable.
+    pub(in crate::launch) exceptions: Vec<Covered>,
     /// Protected paths that are not there.
     pub(in crate::launch) absent: Vec<PathBuf>,
     /// Hidden paths that are not there.
@@ -42,18 +40,30 @@ pub(in crate::launch) struct Covered {
     pub(super) is_link: bool,
     pub(super) has_other_names: bool,
     identity: Identity,
+    /// The size, the modification time and the mode, which the cover of a hidden file shows.
+    shape: [u64; 4],
+    /// Who wrote the rule or the list that means it.
+    pub(super) origin: Origin,
+    /// The rule that means it, as it is written; none if a list of the policy does.
+    rule: Option<String>,
     /// Why a mount on this path is not the whole protection.
     pub(super) weakness: Option<&'static str>,
 }
 
-/// Looks at every path; one that cannot be looked at could be anything, and ends the launch.
-pub(in crate::launch) fn look(files: &Files) -> Result<Cover, Failure> {
-    let git = git_paths(files);
+/// Looks at every path; one that cannot be looked at could be anything, and ends the launch. So does
+/// the end of the call's time.
+pub(in crate::launch) fn look(files: &Files, until: Instant) -> Result<Cover, Failure> {
+    let cover = look_until(files, until);
+    // What was cut short may have failed for that.
+    if Instant::now() >= until { Err(Failure::late()) } else { cover }
+}
+
+fn look_until(files: &Files, until: Instant) -> Result<Cover, Failure> {
+    own::secure(files)?;
+    let (git, unread) = git_files::find(files);
     let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
     let protected = files.protect.iter().chain(&git).map(|path| (path, Guarantee::Protected));
-    let gaps = Gaps::default();
-    let mut cover =
-        Cover { present: Vec::new(), absent: Vec::new(), absent_hidden: Vec::new(), gaps };
+    let mut cover = Cover::default();
     for (path, guarantee) in hidden.chain(protected) {
         match Covered::of(path.clone(), guarantee) {
             Ok(covered) => cover.present.push(covered),
@@ -67,24 +77,54 @@ pub(in crate::launch) fn look(files: &Files) -> Result<Cover, Failure> {
             Err(error) => return Err(unseen(path, &error)),
         }
     }
-    let searched = sought::search(files)?;
+    for one in &mut cover.present {
+        // All other names of the program are in the list.
+        let is_it = |own: &OwnPath| own.kind == OwnKind::Program && own.path == one.path;
+        one.has_other_names &= !files.own.iter().any(is_it);
+    }
+    let mut searched = sought::search_for(files, &files.sought, Some(until))?;
+    let mut unseen_shipped = Vec::new();
     for (path, at) in &searched.found {
-        let Some(guarantee) = files.sought.get(*at).map(|one| guarantee(one.keep())) else {
-            continue;
-        };
-        if cover.present.iter().any(|one| one.path == *path && one.guarantee == guarantee) {
+        let Some(one) = files.sought.get(*at) else { continue };
+        let (guarantee, origin) = (guarantee(one.keep()), one.origin());
+        let is_same = |known: &&mut Covered| known.path == *path && known.guarantee == guarantee;
+        if let Some(known) = cover.present.iter_mut().find(is_same) {
+            known.rule = Some(one.rule().to_owned());
             continue;
         }
         match Covered::of(path.clone(), guarantee) {
-            Ok(covered) => cover.present.push(covered),
+            Ok(covered) => cover.present.push(covered.by_rule(one)),
             // It has gone since.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // A folder on the way was closed, perhaps since the search; a program could open it again.
+            Err(_) if origin == Origin::Shipped => {
+                match closed_folder(path, &files.root, guarantee) {
+                    Some(folder) if cover.present.iter().any(|known| known.path == folder.path) => {
+                    }
+                    Some(folder) => cover.present.push(folder.by_rule(one)),
+                    None => unseen_shipped.push(*at),
+                }
+            }
             Err(error) => return Err(unseen(path, &error)),
         }
     }
-    cover.gaps = Gaps::of(files, &searched);
-    names::add(&mut cover.present, files)?;
+    searched.incomplete.extend(unseen_shipped);
+    cover.gaps = Gaps::left(files, &searched);
+    cover.gaps.add_of_git(unread);
+    if let Some(git) = git_files::new_repository(&cover.absent, files) {
+        cover.gaps.add_of_new_git(&git);
+    }
+    names::add(&mut cover.present, files, Some(until))?;
+    cover.leave_out_hidden();
+    cover.exceptions = exceptions::find(&cover.present, files);
     Ok(cover)
+}
+
+/// The nearest folder above a path that can be looked at, within the project.
+fn closed_folder(path: &Path, root: &Path, guarantee: Guarantee) -> Option<Covered> {
+    let is_within = |above: &&Path| above.starts_with(root) && *above != root;
+    let above = path.ancestors().skip(1).take_while(is_within);
+    above.into_iter().find_map(|above| Covered::of(above.to_owned(), guarantee).ok())
 }
 
 fn unseen(path: &Path, error: &std::io::Error) -> Failure {
@@ -94,18 +134,67 @@ fn unseen(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 impl Cover {
-    /// The paths that are there and are shown empty.
-    pub(super) fn hidden(&self) -> impl Iterator<Item = &Path> {
+    /// What lies in a hidden folder is not there in the box, so that nothing else can cover it, and
+    /// would be shown again if it were bound.
+    fn leave_out_hidden(&mut self) {
+        let hidden: Vec<PathBuf> = self.hidden().map(Path::to_owned).collect();
+        let is_below =
+            |path: &Path| hidden.iter().any(|folder| path != folder && path.starts_with(folder));
+        self.present.retain(|one| {
+            let is_hidden_too = one.guarantee == Guarantee::Protected && hidden.contains(&one.path);
+            !is_below(&one.path) && !is_hidden_too
+        });
+        self.absent.retain(|path| !is_below(path));
+    }
+
+    /// Leaves out what a runtime cannot name, because its descriptions are text, and says so. A program
+    /// can create such a name anywhere, so that only a rule of the user ends the launch.
+    pub(in crate::launch) fn leave_out_unnamed(&mut self, files: &Files) {
+        let git = files.root.join(".git");
+        let is_unnamed = |one: &mut Covered| {
+            let is_minor = one.origin == Origin::Shipped || one.path.starts_with(&git);
+            is_minor && one.path.to_str().is_none()
+        };
+        for one in self.present.extract_if(.., is_unnamed) {
+            self.gaps.add_unnamed(&one.path, one.guarantee);
+        }
+    }
+
+    /// The paths that are there and are hidden.
+    pub(in crate::launch) fn hidden(&self) -> impl Iterator<Item = &Path> {
         let hidden = self.present.iter().filter(|one| one.guarantee == Guarantee::Reads);
         hidden.map(Covered::path)
+    }
+
+    /// The protected paths that do not exist and that nothing keeps from being created. A folder
+    /// that is there gets a read-only mount, which keeps everything in it.
+    pub(in crate::launch) fn unenforced(&self) -> Vec<PathBuf> {
+        self.absent.iter().filter(|path| !self.is_in_covered(path)).cloned().collect()
+    }
+
+    /// Whether a path is covered, or lies in a folder that is. A folder above an exception does not
+    /// cover what is in that.
+    pub(in crate::launch) fn is_in_covered(&self, path: &Path) -> bool {
+        let exception = self.exceptions.iter().find(|one| path.starts_with(&one.path));
+        let is_above = |one: &Covered| exception.is_some_and(|it| it.path.starts_with(&one.path));
+        let covers = |one: &Covered| path.starts_with(&one.path) && !is_above(one);
+        self.present.iter().any(|one| !one.is_link && covers(one))
     }
 
     /// Which files are covered, and how: the same for the same ones only.
     pub(in crate::launch) fn stamp(&self) -> Vec<u8> {
         let mut stamp = Vec::new();
-        for Covered { path, guarantee, identity, .. } in &self.present {
+        for Covered { path, guarantee, identity, shape, .. } in &self.present {
+            let is_hidden = *guarantee == Guarantee::Reads;
             stamp.extend_from_slice(path.as_os_str().as_bytes());
-            stamp.extend([0, u8::from(*guarantee == Guarantee::Reads)]);
+            stamp.extend([0, u8::from(is_hidden)]);
+            stamp.extend(identity.0.into_iter().flat_map(u64::to_ne_bytes));
+            let shape = shape.iter().filter(|_| is_hidden);
+            stamp.extend(shape.flat_map(|part| part.to_ne_bytes()));
+        }
+        for Covered { path, identity, .. } in &self.exceptions {
+            stamp.extend_from_slice(path.as_os_str().as_bytes());
+            stamp.extend([0, 2]);
             stamp.extend(identity.0.into_iter().flat_map(u64::to_ne_bytes));
         }
         stamp
@@ -123,8 +212,26 @@ impl Covered {
             is_link: kind == FileType::Symlink,
             has_other_names: kind == FileType::RegularFile && found.stx_nlink > 1,
             identity: Identity::of(&found),
+            shape: [
+                found.stx_size,
+                found.stx_mtime.tv_sec.cast_unsigned(),
+                found.stx_mtime.tv_nsec.into(),
+                found.stx_mode.into(),
+            ],
+            origin: Origin::Trusted,
+            rule: None,
             weakness: None,
         })
+    }
+
+    /// The same, meant by a rule.
+    fn by_rule(self, rule: &Sought) -> Self {
+        Self { origin: rule.origin(), rule: Some(rule.rule().to_owned()), ..self }
+    }
+
+    /// The same, meant by what means another path.
+    pub(super) fn like(self, other: &Self) -> Self {
+        Self { origin: other.origin, rule: other.rule.clone(), ..self }
     }
 
     pub(super) fn inode(&self) -> u64 {
@@ -134,6 +241,11 @@ impl Covered {
 
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
+    }
+
+    /// The rule that means it, as it is written; none if a list of the policy does.
+    pub(in crate::launch) fn rule(&self) -> Option<&str> {
+        self.rule.as_deref()
     }
 
     /// Where it is.
@@ -155,8 +267,7 @@ impl Covered {
     fn was_replaced(&self) -> bool {
         // A rename takes the mount away first and the name a little later, and a program may have
         // looked in between and ended; who lists the folder waits for the rename.
-        let listed = self.path.parent().map(std::fs::read_dir);
-        let _waited = listed.and_then(Result::ok).and_then(|mut entries| entries.next());
+        let _waited = self.path.parent().map(|folder| bounded::names(folder, 0));
         look_at(&self.path).map_or(true, |now| Identity::of(&now) != self.identity)
     }
 }
@@ -186,7 +297,25 @@ fn look_at(path: &Path) -> std::io::Result<Statx> {
 
 /// Lowers what a mount on a path cannot keep, before the run.
 pub(in crate::launch) fn admit_weaknesses(enforcement: &mut [Enforced], present: &[Covered]) {
-    for one in present {
+    admit_weaknesses_of(enforcement, present.iter().filter(|one| one.origin != Origin::Shipped));
+}
+
+/// Lowers what is not kept of shipped rules. It comes after the check of what is required: these rules must
+/// not stop a project that they do not fit.
+pub(in crate::launch) fn admit_shipped(
+    enforcement: &mut [Enforced],
+    present: &[Covered],
+    gaps: &Gaps,
+) {
+    gaps.admit_shipped(enforcement);
+    admit_weaknesses_of(enforcement, present.iter().filter(|one| one.origin == Origin::Shipped));
+}
+
+fn admit_weaknesses_of<'a>(
+    enforcement: &mut [Enforced],
+    covered: impl Iterator<Item = &'a Covered>,
+) {
+    for one in covered {
         let Some(weakness) = one.weakness else { continue };
         for line in enforcement.iter_mut().filter(|line| line.guarantee == one.guarantee) {
             line.kept = line.kept.min(Kept::Partial);
@@ -195,72 +324,24 @@ pub(in crate::launch) fn admit_weaknesses(enforcement: &mut [Enforced], present:
     }
 }
 
-/// Says of what was replaced during the run that its guarantee was lost.
-pub(in crate::launch) fn lose_replaced(enforcement: &mut [Enforced], present: &[Covered]) {
-    for one in present.iter().filter(|one| one.was_replaced()) {
+/// Says of what was replaced during the run that its guarantee was lost: which paths these are.
+pub(in crate::launch) fn lose_replaced<'a>(
+    enforcement: &mut [Enforced],
+    present: &'a [Covered],
+) -> Vec<&'a Path> {
+    let replaced: Vec<&Covered> = present.iter().filter(|one| one.was_replaced()).collect();
+    for one in &replaced {
         for line in enforcement.iter_mut().filter(|line| line.guarantee == one.guarantee) {
             line.kept = Kept::Lost;
             line.note = Some(format!("{:?} was replaced from outside during the run", one.path));
         }
     }
-}
-
-/// What git runs or follows besides the listed paths: a `.git` that is a file and where it leads,
-/// and the folders of submodules and worktrees. What is not there is watched for.
-fn git_paths(files: &Files) -> Vec<PathBuf> {
-    let git = files.root.join(".git");
-    let mut found = Vec::new();
-    if std::fs::symlink_metadata(&git).is_ok_and(|found| found.is_file()) {
-        let own = std::fs::read_to_string(&git).ok();
-        let own =
-            own.as_deref().and_then(|text| led_to(&files.root, text.strip_prefix("gitdir:")?));
-        let shared = own.as_ref().and_then(|own| {
-            let text = std::fs::read_to_string(own.join("commondir")).ok()?;
-            led_to(own, &text)
-        });
-        let folders = own.iter().chain(&shared);
-        found.extend(folders.flat_map(|folder| FOLLOWED.map(|name| folder.join(name))));
-        let granted = files.write.iter().filter_map(|path| real_folder(path).ok());
-        let granted: Vec<PathBuf> = granted.chain([files.root.clone()]).collect();
-        // What is shown to be read, or not at all, cannot be changed in the box.
-        found.retain(|path| granted.iter().any(|folder| path.starts_with(folder)));
-        found.push(git);
-        return found;
-    }
-    modules(&git.join("modules"), MODULES_DEPTH_MAX, &mut found);
-    for worktree in folders_in(&git.join("worktrees")) {
-        found.extend(["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name)));
-    }
-    found
-}
-
-/// Where a file of git leads, links and all.
-fn led_to(from: &Path, text: &str) -> Option<PathBuf> {
-    real_folder(&from.join(text.trim())).ok()
-}
-
-fn modules(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let Some(deeper) = depth.checked_sub(1) else { return };
-    for inner in folders_in(folder) {
-        if inner.join("config").exists() {
-            found.extend(FOLLOWED.map(|name| inner.join(name)));
-            modules(&inner.join("modules"), deeper, found);
-        } else {
-            modules(&inner, deeper, found);
-        }
-    }
-}
-
-fn folders_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    entries.map_while(Result::ok).filter(is_folder).map(|entry| entry.path()).collect()
+    replaced.into_iter().map(Covered::path).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::risky;
 
     #[test]
     fn a_file_that_got_the_number_of_one_that_was_removed_is_another() {
@@ -283,15 +364,6 @@ mod tests {
             if next.inode() == first.inode() {
                 break;
             }
-        }
-    }
-
-    #[test]
-    fn what_is_protected_of_gits_own_is_known_to_run_code_too() {
-        for name in FOLLOWED {
-            let path = Path::new(".git/modules/a/b/c").join(name);
-            let runs = |path: &Path| risky::why(path).is_some();
-            assert!(runs(&path) || runs(&path.join("pre-commit")), "{name}");
         }
     }
 }

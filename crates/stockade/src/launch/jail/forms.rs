@@ -3,7 +3,7 @@
 
 use stockade_linux::{Errno, StartError, Step};
 
-use super::{Handed, locks, make, run};
+use super::{locks, make, run};
 use crate::launch::Reserve;
 use crate::launch::held::Held;
 use crate::launch::remedy;
@@ -14,21 +14,19 @@ use crate::tier::Description;
 
 /// Makes the box, or what was planned for a machine that refuses it, and runs the program there.
 pub(in crate::launch) fn start(plan: ProgramPlan, reserve: &Reserve) -> Result<Held, Failure> {
+    let until = plan.until();
     let (prepared, Description { steps, enforcement }, otherwise) = plan.into_parts();
-    let NotBoxed { failure, refused } = match make(
-        &prepared.cleared,
-        &prepared.confinement,
-        &steps,
-        reserve.boxes(),
-        Handed::Early,
-    ) {
+    let made = make((&prepared.cleared, until), &prepared.confinement, &steps, reserve.yard());
+    let NotBoxed { failure, refused } = match made {
         Ok(made) => return run(prepared, enforcement, made),
         Err(not_boxed) => not_boxed,
     };
     match (refused, otherwise) {
-        (Some(refused), Some(Ok(description))) => {
-            locks::start(prepared, description).map_err(|failure| neither(refused, &failure))
-        }
+        (Some(refused), Some(Ok(description))) => locks::start(prepared, description, until)
+            .map_err(|failure| match failure {
+                failure if failure.is_late => failure,
+                failure => neither(refused, &failure),
+            }),
         (Some(refused), Some(Err(failure))) => Err(neither(refused, &failure)),
         (Some(_), None) | (None, _) => Err(failure),
     }

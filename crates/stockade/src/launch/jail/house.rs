@@ -1,18 +1,23 @@
 //! A box with an interpreter of ours in it, which waits there for calls.
 
+use std::time::{Duration, Instant};
+
 use stockade_linux::{Program, Running, Stdin, Yard};
 
 use super::forms::NotBoxed;
 use super::gaps::Gaps;
 use super::kept::require_kept;
-use super::{Covered, Handed, MadeSince, added, cover, kept_by, make};
+use super::{Covered, MadeSince, added, admit_shipped, cover, kept_by, make};
 use crate::confine::Confinement;
 use crate::gate::Cleared;
 use crate::guarantee::Enforced;
-use crate::launch::absent::{self, Absent};
+use crate::launch::absent::{self, Absent, Writable};
 use crate::launch::spec::{not_started, spec};
 use crate::outcome::Failure;
 use crate::tier::Description;
+
+/// How long the look at the project may take for an interpreter.
+const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What is to be put into a box.
 pub(in crate::launch) struct House<'a> {
@@ -38,10 +43,12 @@ pub(in crate::launch) struct Housed {
 /// Makes the box and starts the interpreter there, if the box keeps all that is required.
 pub(in crate::launch) fn house(house: House<'_>, yard: &Yard) -> Result<Housed, Failure> {
     let House { cleared, stdin, own, asked, description } = house;
-    let made = make(&cleared, own, &description.steps, (yard, None), Handed::Later)
-        .map_err(NotBoxed::into_failure)?;
+    // It is made for calls to come, none of which waits for it.
+    let until = Instant::now().checked_add(TIME_MAX).unwrap_or_else(Instant::now);
+    let made =
+        make((&cleared, until), own, &description.steps, yard).map_err(NotBoxed::into_failure)?;
     let enforcement = kept_by(&made, description.enforcement, asked)?;
-    let mut spec = spec(&cleared, added(made.ready.cgroup(), own)?)?;
+    let mut spec = spec(&cleared, added(made.ready.cgroup(), own, &made.cover)?)?;
     spec.stdin = stdin;
     let (owner, stamp) = (made.ready.owner(), made.cover.stamp());
     let program = Program { spec, path: made.program, folder: made.folder };
@@ -67,15 +74,20 @@ impl Surroundings {
     ) -> Result<Vec<Enforced>, Failure> {
         self.gaps.admit(&mut enforcement);
         require_kept(&enforcement, asked)?;
+        admit_shipped(&mut enforcement, &self.covered, &self.gaps);
         Ok(enforcement)
     }
 }
 
 /// Looks at what a box for this would cover, and would have to watch for.
-pub(in crate::launch) fn surroundings(confinement: &Confinement) -> Result<Surroundings, Failure> {
+pub(in crate::launch) fn surroundings(
+    confinement: &Confinement,
+    until: Instant,
+) -> Result<Surroundings, Failure> {
     let files = &confinement.files;
-    let cover = cover::look(files)?;
-    let absent = absent::watched(&cover.absent, &files.root)?;
-    let (stamp, since) = (cover.stamp(), MadeSince::after(files, &cover));
+    let cover = cover::look(files, until)?;
+    let writable = Writable::of(files)?;
+    let absent = absent::watched(&cover.unenforced(), files, &writable)?;
+    let (stamp, since) = (cover.stamp(), MadeSince::after(files, &cover, &writable));
     Ok(Surroundings { stamp, covered: cover.present, absent, since, gaps: cover.gaps })
 }

@@ -37,7 +37,7 @@ pub(super) fn credit(enforcement: &mut [Enforced], seen: &Attested) {
         let kept = known.iter().filter(|one| seen.kept.contains(one)).map(|one| one.name());
         let by: Vec<&'static str> = kept.collect();
         if !by.is_empty() {
-            let own = ["keeper", "built-environment", "keeper-count", "watch"];
+            let own = ["keeper", "built-environment", "keeper-count", "notification", "watch"];
             let own = line.by.iter().copied().filter(|by| own.contains(by));
             line.by = own.chain(by).collect();
         }
@@ -104,7 +104,7 @@ pub(in crate::launch) fn require_kept(
         (
             "keep paths",
             "grant folders that do not hold it (--write, --read), take it out of box.hide or \
-             box.protect, or lower box.require",
+             box.protect, drop the rule, or lower box.require",
         )
     } else {
         ("keep what is required", "lower it in the policy: box.require")

@@ -16,10 +16,12 @@ use crate::confine::{Files, Network, Shown};
 use crate::gate::Prepared;
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::inspect::real_folder;
-use crate::launch::absent;
+use crate::launch::absent::{self, Writable};
 use crate::launch::disk::Disk;
+use crate::launch::git::GitSettings;
 use crate::launch::held::Held;
-use crate::launch::scratch::{Scratch, unscratched};
+use crate::launch::own;
+use crate::launch::scratch::{Room, Scratch, unscratched};
 use crate::launch::spec::{Added, environment, input, not_started, rlimits, signal_scope, spec};
 use crate::launch::subject::Subject;
 use crate::limits::Limits;
@@ -31,20 +33,28 @@ use crate::tier::locks::is_within;
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Does the steps of the plan, in their order.
-pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held, Failure> {
+pub(super) fn start(
+    prepared: Prepared,
+    description: Description,
+    until: Instant,
+) -> Result<Held, Failure> {
     let Description { steps, mut enforcement } = description;
     let Prepared { cleared, confinement, tier, .. } = prepared;
+    own::none_exposed(&confinement.files)?;
     let granted = Granted::of(&confinement.files)?;
-    let cover = cover::look(&confinement.files)?;
+    let cover = cover::look(&confinement.files, until)?;
     granted.admit_exposed(&mut enforcement, &cover.present);
     cover.gaps.admit(&mut enforcement);
-    let since = MadeSince::after(&confinement.files, &cover);
+    let writable = Writable::of(&confinement.files)?;
+    let since = MadeSince::after(&confinement.files, &cover, &writable);
     let cgroup = Cgroup::create(tree_limits(&confinement.limits));
     settle(&mut enforcement, Some(&cgroup), &confinement);
     require_kept(&enforcement, &confinement)?;
-    let makeable = cover.absent.into_iter().filter(|path| is_within(path, &granted.write));
-    let absent = absent::watched(&makeable.collect::<Vec<_>>(), &confinement.files.root)?;
-    let scratch = Scratch::make().map_err(|error| unscratched(&error))?;
+    cover::admit_shipped(&mut enforcement, &cover.present, &cover.gaps);
+    // Here nothing keeps what is in a protected folder, so that all is watched.
+    let absent = absent::watched(&cover.absent, &confinement.files, &writable)?;
+    let scratch =
+        Scratch::make(Room::Much, Some(&confinement.files)).map_err(|error| unscratched(&error))?;
     link_toolchains(&confinement.files.toolchains, scratch.path())
         .map_err(|error| unscratched(&error))?;
     let disk = granted.disk(scratch.path(), &confinement.limits)?;
@@ -59,7 +69,7 @@ pub(super) fn start(prepared: Prepared, description: Description) -> Result<Held
     jail.cgroup = Some(cgroup);
     let own_folder = scratch.path().as_os_str();
     let added = Added {
-        env: environment(&confinement, own_folder, own_folder)?,
+        env: environment(&confinement, own_folder, own_folder, &GitSettings::default())?,
         rlimits,
         processes_max: confinement.limits.processes,
         signal_scope: signal_scope(&steps)?,

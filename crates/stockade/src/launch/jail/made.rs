@@ -1,4 +1,5 @@
-//! Protected names that may be made anywhere: looked for again when the tree is dead, and moved away.
+//! Protected names that may be created anywhere: looked for again when the tree is dead, and renamed
+//! aside in their own folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -6,33 +7,46 @@ use std::sync::Arc;
 
 use super::cover::Cover;
 use super::sought::search_for;
-use crate::confine::{Files, Keep, Sought};
+use crate::confine::{Files, Keep, Origin, Sought};
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::launch::absent::{self, Quarantined};
+use crate::launch::absent::{Absent, Appeared, Maker, Writable};
 
 /// What was there before the run.
 #[derive(Debug)]
 pub(in crate::launch) struct Made {
     files: Files,
     known: BTreeSet<PathBuf>,
+    writable: Vec<Writable>,
 }
 
 impl Made {
     /// Remembers what is there, if a pattern protects anything. Where not all of it was found, what
-    /// is new cannot be told from what was there, and nothing is moved.
-    pub(in crate::launch) fn after(files: &Files, cover: &Cover) -> Option<Self> {
+    /// is new cannot be told from what was there, and nothing is renamed.
+    pub(in crate::launch) fn after(
+        files: &Files,
+        cover: &Cover,
+        writable: &[Writable],
+    ) -> Option<Self> {
         if cover.gaps.are_of_search() {
             return None;
         }
         let protects = |one: &&Sought| one.keep() == Keep::Protected;
         let sought: Arc<[Sought]> = files.sought.iter().filter(protects).cloned().collect();
+        if sought.is_empty() {
+            return None;
+        }
         let known = cover.present.iter().map(|one| one.path.clone()).collect();
-        (!sought.is_empty()).then(|| Self { files: Files { sought, ..files.clone() }, known })
+        let files = Files { sought, ..files.clone() };
+        Some(Self { files, known, writable: writable.to_vec() })
     }
 
-    /// Moves away what was made since; where it cannot be told what was, the protection is lost.
-    pub(in crate::launch) fn quarantine(&self, enforcement: &mut [Enforced]) -> Vec<Quarantined> {
-        let (found, gap) = match search_for(&self.files, &self.files.sought) {
+    /// Renames aside what was created since; where that cannot be found out, the protection is lost.
+    pub(in crate::launch) fn settle(
+        &self,
+        enforcement: &mut [Enforced],
+        maker: Maker,
+    ) -> Vec<Appeared> {
+        let (found, gap) = match search_for(&self.files, &self.files.sought, None) {
             Ok(searched) => (searched.found, searched.gap),
             Err(failure) => (BTreeMap::new(), Some(failure.message)),
         };
@@ -42,10 +56,15 @@ impl Made {
                 line.note = Some(format!("what was made could not be looked for: {gap}"));
             }
         }
-        let is_new = |path: &&PathBuf| {
-            let is_in = |folder: &PathBuf| path.starts_with(folder);
-            !self.known.iter().any(is_in) && self.files.write.iter().any(is_in)
-        };
-        found.keys().filter(is_new).filter_map(|path| absent::quarantine(path)).collect()
+        // The search went by paths. Somebody may have swapped a folder since, so each path counts only
+        // as it is found again beneath a folder that the sandbox can write.
+        let is_new =
+            |path: &PathBuf| !self.known.iter().any(|known: &PathBuf| path.starts_with(known));
+        let new = found.iter().filter(|(path, _)| is_new(path));
+        let found = new.filter_map(|(path, at)| {
+            let origin = self.files.sought.get(*at).map_or(Origin::Project, Sought::origin);
+            Absent::found(path, origin, &self.writable)
+        });
+        found.filter_map(|one| one.settle(maker)).collect()
     }
 }

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,13 +19,17 @@ use crate::outcome::Failure;
 
 /// Adds to what is covered every other name of it that the box would show. What cannot be told stays
 /// said as a weakness of the path.
-pub(super) fn add(present: &mut Vec<Covered>, files: &Files) -> Result<(), Failure> {
+pub(super) fn add(
+    present: &mut Vec<Covered>,
+    files: &Files,
+    until: Option<Instant>,
+) -> Result<(), Failure> {
     if !present.iter().any(|one| one.is_link || one.has_other_names) {
         return Ok(());
     }
     let shown = shown(files)?;
     targets(present, &shown, &files.root);
-    hard_links(present, &shown);
+    hard_links(present, &shown, until);
     Ok(())
 }
 
@@ -45,7 +50,7 @@ fn targets(present: &mut Vec<Covered>, shown: &BTreeSet<PathBuf>, root: &Path) {
             continue;
         }
         match Covered::of(target, one.guarantee) {
-            Ok(covered) => found.push(covered),
+            Ok(covered) => found.push(covered.like(one)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => one.weakness = Some("is a link to what cannot be looked at"),
         }
@@ -58,19 +63,18 @@ fn targets(present: &mut Vec<Covered>, shown: &BTreeSet<PathBuf>, root: &Path) {
 }
 
 /// Covers the other names of files, which takes a walk through all that is shown.
-fn hard_links(present: &mut Vec<Covered>, shown: &BTreeSet<PathBuf>) {
+fn hard_links(present: &mut Vec<Covered>, shown: &BTreeSet<PathBuf>, until: Option<Instant>) {
     let wanted: BTreeSet<u64> =
         present.iter().filter(|one| one.has_other_names).map(Covered::inode).collect();
     if wanted.is_empty() {
         return;
     }
-    let (mut walk, mut seen) = (Walk::new(), BTreeSet::new());
+    let (mut walk, mut seen) = (Walk::new(until), BTreeSet::new());
     for place in shown {
-        walk.through(place.clone(), (), |entry, ()| {
+        walk.through(place.clone(), |entry| {
             if wanted.contains(&entry.inode) {
                 seen.insert(entry.path());
             }
-            Some(())
         });
     }
     let is_whole = walk.gap().is_none();
@@ -83,7 +87,8 @@ fn hard_links(present: &mut Vec<Covered>, shown: &BTreeSet<PathBuf>) {
         }
         for path in &seen {
             let other = Covered::of(path.clone(), one.guarantee);
-            found.extend(other.ok().filter(|other| other.is_same_file(one)));
+            let other = other.ok().filter(|other| other.is_same_file(one));
+            found.extend(other.map(|other| other.like(one)));
         }
     }
     for one in found {

@@ -9,27 +9,13 @@ use rustix::io::Errno;
 
 use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
 
-use super::cover::Covered;
+use super::cover::{Cover, Covered};
+pub(in crate::launch) use crate::confine::SYSTEM;
 use crate::confine::{Files, Shown};
 use crate::guarantee::Guarantee;
 use crate::inspect::real_folder;
 use crate::outcome::Failure;
 
-/// What a box shows of the system, to be read.
-pub(in crate::launch) const SYSTEM: [&str; 12] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-    "/nix/store",
-    "/gnu/store",
-    "/snap",
-];
 /// The home folder of a run in a box.
 pub(super) const HOME: &str = "/tmp/home";
 /// The folder for temporary files in a box.
@@ -41,8 +27,9 @@ const TEMPORARY_FILES: u64 = 1 << 18;
 const SHARED_MEMORY_BYTES: u64 = 256 << 20;
 
 /// The root of the box, in the order in which it is made.
-pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, Failure> {
+pub(super) fn mounts(files: &Files, covered: &Cover) -> Result<Vec<Mount>, Failure> {
     not_whole_machine(files)?;
+    let Cover { present, exceptions, .. } = covered;
     let mut mounts = Vec::new();
     for folder in SYSTEM.iter().map(Path::new) {
         match Mount::read_only(&c_path(folder)?) {
@@ -77,11 +64,24 @@ pub(super) fn mounts(files: &Files, present: &[Covered]) -> Result<Vec<Mount>, F
         mounts.push(bind(path, Access::ReadOnlyAsOwner)?);
     }
     mounts.push(Mount::Folder { target: c_path(Path::new(HOME))?, mode: 0o1777 });
+    // A mount on a folder carries along what was mounted in it before, and makes it read-only too. So
+    // exceptions come before everything that is covered in them.
+    except(exceptions, &mut mounts)?;
     let shown = files.toolchains.iter().map(|one| &one.path);
     pin(&write, shown.chain(present.iter().map(|one| &one.path)), &mut mounts)?;
     toolchains(&files.toolchains, &mut mounts)?;
     cover(present, &mut mounts)?;
     Ok(mounts)
+}
+
+/// Protects the folders that have an exception, and shows that one to be written.
+fn except(exceptions: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    for one in exceptions {
+        let Some(folder) = one.path.parent() else { continue };
+        mounts.push(Mount::Protect { target: c_path(folder)? });
+        mounts.push(bind(&one.path, Access::Writable)?);
+    }
+    Ok(())
 }
 
 /// Whether a system folder is not there, as no machine has all of them, or is closed to the caller, to
@@ -160,6 +160,11 @@ fn cover(present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
     for one in present {
         let Some(place) = shown_as(&one.path, &shown) else { continue };
         let target = c_path(&place)?;
+        let is_same =
+            |mount: &Mount| matches!(mount, Mount::Protect { target: known } if *known == target);
+        if one.guarantee == Guarantee::Protected && mounts.iter().any(is_same) {
+            continue;
+        }
         let is_hidden = one.guarantee == Guarantee::Reads;
         mounts.push(if is_hidden { Mount::Hide { target } } else { Mount::Protect { target } });
     }

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::root::{SYSTEM, placed};
-use super::walk::Walk;
-use crate::confine::{Files, Keep, Met, Sought, Stand};
+use super::search::Search;
+use crate::confine::{Files, Met, Sought, Stand};
 use crate::inspect::real_folder;
 use crate::outcome::Failure;
-
-/// How many paths are kept by patterns in one box. Each takes a mount.
-const FOUND_MAX: usize = 1000;
+use crate::policy::TrustStore;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -19,36 +18,49 @@ pub struct Searched {
     pub found: BTreeMap<PathBuf, usize>,
     /// How many entries of folders were looked at.
     pub entries: u64,
+    /// How many folders were read: the others are as they were in an earlier search.
+    pub read: usize,
     /// What may be meant and was not found, in words.
     pub gap: Option<String>,
+    /// The patterns of which something may not have been found, by their places in the list.
+    pub incomplete: BTreeSet<usize>,
     /// What was left out on purpose.
     pub note: Option<String>,
 }
 
 /// Looks for all that the patterns mean. Without patterns, nothing is looked at.
 pub fn search(files: &Files) -> Result<Searched, Failure> {
-    search_for(files, &files.sought)
+    search_for(files, &files.sought, None)
 }
 
-/// The same for these patterns.
-pub(super) fn search_for(files: &Files, sought: &[Sought]) -> Result<Searched, Failure> {
+/// The same for these patterns, until this time at the latest.
+pub(super) fn search_for(
+    files: &Files,
+    sought: &[Sought],
+    until: Option<Instant>,
+) -> Result<Searched, Failure> {
     let mut searched = Searched::default();
     if sought.is_empty() {
         return Ok(searched);
     }
     let mut starts: BTreeMap<PathBuf, Vec<(usize, Stand)>> = BTreeMap::new();
     let shown = shown(files)?;
+    let system: Vec<&Path> = SYSTEM.iter().map(Path::new).filter(|place| place.is_dir()).collect();
+    // Most patterns are about the same folder.
+    let mut folders: BTreeMap<&Path, Option<PathBuf>> = BTreeMap::new();
     for (at, one) in sought.iter().enumerate() {
+        let folder = folders.entry(one.folder()).or_insert_with_key(|path| real_folder(path).ok());
         // A folder that is not there holds nothing.
-        let Ok(folder) = real_folder(one.folder()) else { continue };
+        let Some(folder) = folder.as_ref() else { continue };
         for place in &shown {
             if folder.starts_with(place) {
                 starts.entry(folder.clone()).or_default().push((at, one.start()));
                 continue;
             }
-            match one.at(&folder, place) {
+            match one.at(folder, place) {
                 Met::Wholly(_) if files.root.starts_with(place) => {
                     searched.gap = Some("it means the project as a whole".to_owned());
+                    searched.incomplete.insert(at);
                 }
                 Met::Wholly(_) => {
                     searched.found.entry(place.clone()).or_insert(at);
@@ -57,25 +69,30 @@ pub(super) fn search_for(files: &Files, sought: &[Sought]) -> Result<Searched, F
                 Met::Nothing => {}
             }
         }
-        for place in SYSTEM.iter().map(Path::new).filter(|place| place.is_dir()) {
-            match one.at(&folder, place) {
+        for place in &system {
+            match one.at(folder, place) {
                 Met::Within(stand) if one.is_deep(stand) => {
                     let note = "the system's own folders were not looked through";
                     searched.note = Some(note.to_owned());
                 }
-                Met::Within(stand) => starts.entry(place.to_owned()).or_default().push((at, stand)),
+                Met::Within(stand) => {
+                    starts.entry(place.to_path_buf()).or_default().push((at, stand));
+                }
                 // A system folder that is meant as a whole is named by the rule.
                 Met::Wholly(_) | Met::Nothing => {}
             }
         }
     }
-    let mut walk = Walk::new();
-    for (place, stands) in starts {
-        below(&mut walk, place, stands, sought, &mut searched);
-    }
-    searched.entries = walk.entries();
-    searched.gap = searched.gap.or_else(|| walk.gap());
-    Ok(searched)
+    Ok(Search::new(sought, searched, until).run(starts, cache_file(files)))
+}
+
+/// Where the folders of searches are kept for later processes: in Stockade's state, unless a sandbox of this
+/// kind could write there.
+fn cache_file(files: &Files) -> Option<PathBuf> {
+    let store = TrustStore::default_path()?;
+    let state = real_folder(store.parent()?).ok()?;
+    let is_writable = files.write.iter().any(|folder| state.starts_with(folder));
+    (!is_writable && !state.starts_with(&files.root)).then(|| state.join("search"))
 }
 
 /// The folders besides the system's that a box shows, none of them within another.
@@ -88,42 +105,4 @@ pub(super) fn shown(files: &Files) -> Result<BTreeSet<PathBuf>, Failure> {
     let all = shown.clone();
     shown.retain(|place| !all.iter().any(|other| place != other && place.starts_with(other)));
     Ok(shown)
-}
-
-/// Goes down from one folder, as far as any pattern can still be met.
-fn below(
-    walk: &mut Walk,
-    place: PathBuf,
-    stands: Vec<(usize, Stand)>,
-    sought: &[Sought],
-    searched: &mut Searched,
-) {
-    walk.through(place, stands, |entry, stands| {
-        let name = entry.name.to_string_lossy().to_lowercase();
-        let mut next: Vec<(usize, Stand)> = Vec::new();
-        let mut met: Option<usize> = None;
-        for (at, stand) in stands {
-            let Some(one) = sought.get(*at) else { continue };
-            let stand = one.step(*stand, &name);
-            if one.is_met(stand) {
-                // Nothing is stricter than hidden.
-                let is_hidden =
-                    |at: usize| sought.get(at).is_some_and(|one| one.keep() == Keep::Hidden);
-                met = met.filter(|met| is_hidden(*met)).or(Some(*at));
-            } else if !stand.is_dead() {
-                next.push((*at, stand));
-            }
-        }
-        let Some(by) = met else { return (!next.is_empty()).then_some(next) };
-        if searched.found.len() < FOUND_MAX {
-            searched.found.insert(entry.path(), by);
-        } else {
-            let gap = format!("more than {FOUND_MAX} paths are meant, and only so many kept");
-            searched.gap = Some(gap);
-        }
-        // In what is hidden nothing is seen; in what is protected something may have to be hidden.
-        let keep = |at: usize| sought.get(at).map(Sought::keep);
-        next.retain(|(at, _)| keep(by) == Some(Keep::Protected) && keep(*at) == Some(Keep::Hidden));
-        (!next.is_empty()).then_some(next)
-    });
 }

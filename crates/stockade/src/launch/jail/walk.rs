@@ -1,7 +1,7 @@
 //! Looks through folders that a box will show, within bounds: so many entries, so much time, and no
 //! link followed. What was not seen is said.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,95 @@ pub(super) const ENTRIES_MAX: u64 = 500_000;
 pub(super) const TIME_MAX: Duration = Duration::from_secs(2);
 /// How many folders that could not be looked into are named.
 const NAMED_MAX: usize = 3;
+/// How many of them are remembered.
+const CLOSED_MAX: usize = 1000;
 
 /// What is left of the bounds, and what was missed.
-pub(super) struct Walk {
+#[derive(Debug)]
+pub(super) struct Bounds {
     entries: u64,
+    checked_at: u64,
     until: Instant,
     bound: Option<&'static str>,
     closed: BTreeSet<PathBuf>,
 }
+
+impl Bounds {
+    /// Bounds that end at this time at the latest.
+    pub(super) fn new(until: Option<Instant>) -> Self {
+        let own = Instant::now().checked_add(TIME_MAX).unwrap_or_else(Instant::now);
+        let until = until.map_or(own, |until| until.min(own));
+        Self { entries: 0, checked_at: 0, until, bound: None, closed: BTreeSet::new() }
+    }
+
+    /// Bounds of which so much is left.
+    #[cfg(test)]
+    pub(super) fn with_entries_left(left: u64) -> Self {
+        Self { entries: ENTRIES_MAX.saturating_sub(left), ..Self::new(None) }
+    }
+
+    /// How many entries were looked at.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Counts entries that were looked at.
+    pub(super) fn count(&mut self, entries: u64) {
+        self.entries = self.entries.saturating_add(entries);
+    }
+
+    /// Remembers a folder that could not be looked into.
+    pub(super) fn close(&mut self, folder: PathBuf) {
+        // So many are never named.
+        if self.closed.len() <= CLOSED_MAX {
+            self.closed.insert(folder);
+        }
+    }
+
+    /// Whether the end is reached.
+    pub(super) fn are_met(&mut self) -> bool {
+        /// How often the clock is read.
+        const EVERY: u64 = 256;
+        let is_time = self.entries >= self.checked_at;
+        if self.entries > ENTRIES_MAX {
+            self.bound = Some("more entries than are looked at for one box");
+        } else if is_time {
+            self.checked_at = self.entries.saturating_add(EVERY);
+            if Instant::now() > self.until {
+                self.bound = Some("it took longer than is waited for one box");
+            }
+        }
+        self.bound.is_some()
+    }
+
+    /// What was not seen, in words.
+    pub(super) fn gap(&self) -> Option<String> {
+        if let Some(bound) = self.bound {
+            return Some(format!(
+                "not all folders were looked through: {bound} ({} entries seen)",
+                self.entries
+            ));
+        }
+        let named: Vec<String> = self.closed.iter().take(NAMED_MAX).map(|one| short(one)).collect();
+        let more = self.closed.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!named.is_empty()).then(|| format!("could not look into {}{more}", named.join(", ")))
+    }
+}
+
+/// A path as a message shows it: a program can make one of any length.
+fn short(path: &Path) -> String {
+    const LETTERS_MAX: usize = 200;
+    let text = format!("{path:?}");
+    if text.chars().count() <= LETTERS_MAX {
+        return text;
+    }
+    let start: String = text.chars().take(LETTERS_MAX).collect();
+    format!("{start}…\" ({} folders deep)", path.components().count())
+}
+
+/// A walk through folders.
+pub(super) struct Walk(Bounds);
 
 /// One entry of a folder.
 pub(super) struct Entry<'a> {
@@ -39,27 +120,15 @@ impl Entry<'_> {
 }
 
 impl Walk {
-    pub(super) fn new() -> Self {
-        let until = Instant::now().checked_add(TIME_MAX).unwrap_or_else(Instant::now);
-        Self { entries: 0, until, bound: None, closed: BTreeSet::new() }
+    pub(super) fn new(until: Option<Instant>) -> Self {
+        Self(Bounds::new(until))
     }
 
-    /// How many entries were looked at.
-    pub(super) fn entries(&self) -> u64 {
-        self.entries
-    }
-
-    /// Goes through a folder and what is in it. `look` gets every entry with what its folder was
-    /// given, and says what goes down with it, if it is a folder to be looked into.
-    pub(super) fn through<T>(
-        &mut self,
-        folder: PathBuf,
-        given: T,
-        mut look: impl FnMut(&Entry<'_>, &T) -> Option<T>,
-    ) {
-        let mut left = vec![(folder, given)];
-        while let Some((folder, given)) = left.pop() {
-            if self.is_over() {
+    /// Goes through a folder and what is in it, the shallow folders first. `look` gets every entry.
+    pub(super) fn through(&mut self, folder: PathBuf, mut look: impl FnMut(&Entry<'_>)) {
+        let mut left = VecDeque::from([folder]);
+        while let Some(folder) = left.pop_front() {
+            if self.0.are_met() {
                 return;
             }
             let entries = match open(&folder) {
@@ -68,59 +137,35 @@ impl Walk {
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 Err(Errno::ACCESS) if is_closed_to_all(&folder) => continue,
                 Err(_) => {
-                    self.closed.insert(folder);
+                    self.0.close(folder);
                     continue;
                 }
             };
             for entry in entries {
                 let Ok(entry) = entry else {
-                    self.closed.insert(folder.clone());
+                    self.0.close(folder.clone());
                     break;
                 };
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
                 if name == "." || name == ".." {
                     continue;
                 }
-                self.entries = self.entries.saturating_add(1);
-                if self.is_over() {
+                self.0.count(1);
+                if self.0.are_met() {
                     return;
                 }
                 let seen = Entry { name, inode: entry.ino(), folder: &folder };
-                let may_be_folder =
-                    matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
-                if let Some(below) = look(&seen, &given)
-                    && may_be_folder
-                {
-                    left.push((seen.path(), below));
+                look(&seen);
+                if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+                    left.push_back(seen.path());
                 }
             }
         }
     }
 
-    fn is_over(&mut self) -> bool {
-        /// How often the clock is read.
-        const EVERY: u64 = 256;
-        if self.entries > ENTRIES_MAX {
-            self.bound = Some("more entries than are looked at for one box");
-        } else if self.entries.is_multiple_of(EVERY) && Instant::now() > self.until {
-            self.bound = Some("it took longer than is waited for one box");
-        }
-        self.bound.is_some()
-    }
-
     /// What was not seen, in words.
     pub(super) fn gap(&self) -> Option<String> {
-        if let Some(bound) = self.bound {
-            return Some(format!(
-                "not all folders were looked through: {bound} ({} entries seen)",
-                self.entries
-            ));
-        }
-        let named: Vec<String> =
-            self.closed.iter().take(NAMED_MAX).map(|folder| format!("{folder:?}")).collect();
-        let more = self.closed.len().saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        (!named.is_empty()).then(|| format!("could not look into {}{more}", named.join(", ")))
+        self.0.gap()
     }
 }
 
@@ -131,7 +176,7 @@ fn open(folder: &Path) -> Result<Dir, Errno> {
 }
 
 /// Whether the box cannot get into it either: it belongs to somebody else, and cannot be entered.
-fn is_closed_to_all(folder: &Path) -> bool {
+pub(super) fn is_closed_to_all(folder: &Path) -> bool {
     let is_others = rustix::fs::lstat(folder)
         .is_ok_and(|found| found.st_uid != rustix::process::geteuid().as_raw());
     let enter = rustix::fs::accessat(CWD, folder, Access::EXEC_OK, AtFlags::EACCESS);
@@ -144,10 +189,7 @@ mod tests {
 
     fn seen(walk: &mut Walk, folder: &Path) -> usize {
         let mut seen = Vec::new();
-        walk.through(folder.to_owned(), (), |entry, ()| {
-            seen.push(entry.path());
-            Some(())
-        });
+        walk.through(folder.to_owned(), |entry| seen.push(entry.path()));
         seen.len()
     }
 
@@ -157,14 +199,23 @@ mod tests {
         std::fs::create_dir(folder.path().join("sub")).unwrap();
         std::fs::write(folder.path().join("sub/file"), "").unwrap();
         std::os::unix::fs::symlink("/", folder.path().join("link")).unwrap();
-        let mut walk = Walk::new();
+        let mut walk = Walk::new(None);
         assert_eq!((seen(&mut walk, folder.path()), walk.gap()), (3, None), "no link is followed");
-        let mut long = Walk { entries: ENTRIES_MAX, ..Walk::new() };
+        let mut long = Walk(Bounds { entries: ENTRIES_MAX, ..Bounds::new(None) });
         assert_eq!(seen(&mut long, folder.path()), 0);
         assert!(long.gap().unwrap().contains("more entries"), "{:?}", long.gap());
-        let mut late = Walk { until: Instant::now(), ..Walk::new() };
+        let mut late = Walk(Bounds { until: Instant::now(), ..Bounds::new(None) });
         assert_eq!(seen(&mut late, folder.path()), 0);
         assert!(late.gap().unwrap().contains("longer"), "{:?}", late.gap());
-        assert!(Walk::new().gap().is_none());
+        assert!(Walk::new(None).gap().is_none());
+    }
+
+    #[test]
+    fn a_path_of_any_length_is_named_in_a_few_words() {
+        let long: PathBuf = std::iter::repeat_n("deep", 1000).collect();
+        let mut bounds = Bounds::new(None);
+        bounds.close(long);
+        let said = bounds.gap().unwrap();
+        assert!(said.contains("1000 folders deep") && said.len() < 300, "{said}");
     }
 }

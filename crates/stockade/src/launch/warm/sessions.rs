@@ -54,7 +54,7 @@ impl Sessions {
             return Err(refused(format!("the tier {} keeps no sessions", plan.tier()))
                 .remedy("use the tier jail, or leave the session out"));
         }
-        let around = jail::surroundings(&plan.prepared().confinement)?;
+        let around = jail::surroundings(&plan.prepared().confinement, plan.until())?;
         let key = Key::of(&plan, kind, &around.stamp)?;
         let until = Instant::now().checked_add(plan.prepared().confinement.limits.wall);
         let (found, place) = self.claim(name, until)?;

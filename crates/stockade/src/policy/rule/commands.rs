@@ -92,15 +92,16 @@ impl Commands {
         found.min()
     }
 
-    /// Whether a rule would refuse the command if words that are not known were what it names.
-    pub(super) fn could_refuse(&self, command: &CommandFacts, shell: Shell) -> bool {
+    /// Whether a rule before this one would refuse the command if words that are not known were what
+    /// it names.
+    pub(super) fn could_refuse(&self, command: &CommandFacts, shell: Shell, until: usize) -> bool {
         let lists = self.of(shell);
         known_beginnings(command).into_iter().any(|line| {
             let known = cased(line, shell);
             let more: Vec<u8> = known.iter().copied().chain([BETWEEN]).collect();
             lists.iter().any(|rules| {
                 let mut all = rules.beginning(&known).chain(rules.continuing(&more));
-                all.any(|(pattern, _)| pattern.could_match(&known))
+                all.any(|(pattern, rule)| *rule < until && pattern.could_match(&known))
             })
         })
     }

@@ -71,9 +71,9 @@ impl Cover<'_> {
         // What is not known might be what a rule refuses, whatever command names it.
         let refused = |could: fn(&List) -> bool| self.refuse.iter().any(|list| could(list));
         let [read, write, host] = [
-            refused(|list| list.reads.could_refuse()),
-            refused(|list| list.writes.could_refuse()),
-            refused(|list| list.hosts.could_refuse()),
+            refused(|list| list.doubts.reads),
+            refused(|list| list.doubts.writes),
+            refused(|list| list.doubts.hosts),
         ];
         let covered = |path: &PathFacts, could_be_refused: bool| {
             path.free || (by_command(path.command) && (path.known || !could_be_refused))
@@ -151,7 +151,10 @@ impl Cover<'_> {
     fn is_certain(&self, command: &CommandFacts) -> bool {
         let shell = shell_of(&self.facts.tool);
         !command.dynamic
-            && self.refuse.iter().all(|list| !list.commands.could_refuse(command, shell))
+            && self
+                .refuse
+                .iter()
+                .all(|list| !list.commands.could_refuse(command, shell, list.doubts.until))
     }
 }
 

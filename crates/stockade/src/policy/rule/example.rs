@@ -39,7 +39,7 @@ impl Examples {
 
 impl Rule {
     /// Says what is wrong with an example of this rule: a command line, a path, a host, a
-    /// `field:value`, or a tool's name, as the rule is about one of them.
+    /// `field:value`, a finding's name, or a tool's name, as the rule is about one of them.
     pub fn check(&self, example: Example<'_>) -> Result<(), RuleError> {
         let (text, expected) = match example {
             Example::Match(text) => (text, true),
@@ -73,6 +73,7 @@ impl Rule {
             Content::Read(..) => facts.reads.push(PathFacts::new(self.path(text))),
             Content::Write(..) => facts.writes.push(PathFacts::new(self.path(text))),
             Content::Host(_) => facts.hosts.push(HostFacts::new(text)),
+            Content::Finding(_) => facts.findings.push(text.to_owned()),
             Content::Field(field) => {
                 let (name, value) = text.split_once(':').unwrap_or((&field.name, text));
                 facts.parameters.insert(name.trim().to_owned(), value.trim().to_owned());

@@ -23,6 +23,8 @@ pub struct Facts {
     pub writes: Vec<PathFacts>,
     /// What is talked to.
     pub hosts: Vec<HostFacts>,
+    /// The names of findings about which rules decide.
+    pub findings: Vec<String>,
     /// The folder that rules without an anchor are relative to: the session's, whatever `cd` a
     /// line begins with.
     pub cwd: Place,
@@ -41,6 +43,7 @@ impl Facts {
             reads: Vec::new(),
             writes: Vec::new(),
             hosts: Vec::new(),
+            findings: Vec::new(),
             cwd: Place::new(cwd),
             home: None,
         }
@@ -161,6 +164,9 @@ pub struct PathFacts {
     pub command: Option<usize>,
     /// Whether it needs no rule: `/dev/null`, or a read in a folder of the work.
     pub free: bool,
+    /// Whether a call that writes it learns nothing of what was there: nothing was, or the file is
+    /// replaced or deleted as a whole.
+    pub unread: bool,
 }
 
 impl PathFacts {
@@ -168,7 +174,15 @@ impl PathFacts {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let named = path.into();
         let real = Some(named.clone());
-        Self { named, real, known: true, reach: Reach::Itself, command: None, free: false }
+        Self {
+            named,
+            real,
+            known: true,
+            reach: Reach::Itself,
+            command: None,
+            free: false,
+            unread: false,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The hosts of rules: `domain:example.com`, `domain:*.example.com`, `domain:*`.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use super::error::RuleError;
 use super::facts::HostFacts;
 use super::trie::{End, Trie};
@@ -73,11 +75,6 @@ impl Hosts {
         if host.known { self.trie.find(&names) } else { None }
     }
 
-    /// Whether some host would be refused, if it were what is not known.
-    pub(super) fn could_refuse(&self) -> bool {
-        self.trie.first().is_some()
-    }
-
     /// The first rule that allows a host. A name with bytes that no host has is nobody's: what a
     /// resolver makes of it is not what is compared here.
     pub(super) fn allowing(&self, host: &HostFacts) -> Option<usize> {
@@ -91,11 +88,45 @@ impl Hosts {
     }
 }
 
-/// Small letters, without the dot at the end and without the brackets of an address.
+/// Small letters, without the dot at the end and without the brackets of an address, which has one
+/// spelling: `0x7f.1` is 127.0.0.1 to every program.
 fn normal(host: &str) -> String {
     let host = host.trim().strip_suffix('.').unwrap_or(host.trim());
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    inner.unwrap_or(host).to_lowercase()
+    let host = inner.unwrap_or(host).to_lowercase();
+    address(&host).map_or(host, |address| address.to_string())
+}
+
+/// The address that a host is, in any of the forms that `inet_aton` takes.
+fn address(host: &str) -> Option<IpAddr> {
+    if let Ok(long) = host.parse::<Ipv6Addr>() {
+        return Some(short(long).map_or(IpAddr::V6(long), IpAddr::V4));
+    }
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None if text.len() > 1 && text.starts_with('0') => u32::from_str_radix(text, 8).ok(),
+        None => text.parse().ok(),
+    };
+    let numbers: Option<Vec<u32>> = host.split('.').map(number).collect();
+    let (last, first) = numbers.as_ref()?.split_last()?;
+    // The last number takes the bytes that are left, and no more.
+    let last = last.to_be_bytes();
+    let (zeros, rest) = last.split_at_checked(first.len())?;
+    if rest.is_empty() || zeros.iter().any(|byte| *byte != 0) {
+        return None;
+    }
+    let first: Option<Vec<u8>> = first.iter().map(|number| u8::try_from(*number).ok()).collect();
+    let address: [u8; 4] = [first?.as_slice(), rest].concat().try_into().ok()?;
+    Some(IpAddr::V4(Ipv4Addr::from(address)))
+}
+
+/// The short address to which a long one leads: mapped, compatible, or behind a translator (RFC 6052).
+fn short(long: Ipv6Addr) -> Option<Ipv4Addr> {
+    let is_translated = long.segments().starts_with(&[0x64, 0xff9b, 0, 0, 0, 0]);
+    let is_compatible = long.segments().starts_with(&[0; 6]) && u128::from(long) > 0xffff;
+    let [.., a, b, c, d] = long.octets();
+    let within = (is_translated || is_compatible).then(|| Ipv4Addr::new(a, b, c, d));
+    long.to_ipv4_mapped().or(within)
 }
 
 /// From the last to the first; an address with colons is one.

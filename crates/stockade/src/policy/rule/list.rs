@@ -3,13 +3,14 @@
 
 use super::Rule;
 use super::commands::Commands;
-use super::facts::Facts;
+use super::facts::{Facts, PathFacts};
 use super::host::Hosts;
-use super::paths::Paths;
+use super::paths::{Paths, Trees};
 use super::rules::Part;
 use super::text::{Content, Name};
 use super::tool::{self, Family, Shell};
 use super::tools::{Fields, Tools};
+use crate::confine::Origin;
 use crate::policy::Decision;
 
 /// One list, compiled.
@@ -22,6 +23,24 @@ pub(super) struct List {
     pub(super) reads: Paths,
     pub(super) writes: Paths,
     pub(super) hosts: Hosts,
+    /// Shipped rules about paths. A folder around what they mean is let through where it is read: the
+    /// sandbox hides what they mean.
+    shipped_reads: Paths,
+    shipped_writes: Paths,
+    findings: Vec<(String, usize)>,
+    /// Kinds of rules of this list that the user, the machine or the project wrote.
+    pub(super) doubts: Doubts,
+}
+
+/// What a part of a call that is not known might meet. Shipped rules raise no doubt: the sandbox
+/// enforces them where the gate cannot see.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Doubts {
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+    pub(super) hosts: bool,
+    /// Where the shipped rules begin, which come last.
+    pub(super) until: usize,
 }
 
 /// A rule that matched, and what of the call it matched.
@@ -38,7 +57,13 @@ impl List {
             reads: Paths::default(),
             writes: Paths::default(),
             hosts: Hosts::default(),
+            shipped_reads: Paths::with(Trees::None),
+            shipped_writes: Paths::with(Trees::Below),
+            findings: Vec::new(),
+            doubts: Doubts::default(),
         };
+        let is_shipped = |rule: &Rule| rule.origin() == Origin::Shipped;
+        list.doubts.until = rules.iter().position(is_shipped).unwrap_or(rules.len());
         for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.list == decision) {
             list.insert(at, rule);
         }
@@ -52,14 +77,23 @@ impl List {
                 field.as_ref()
             }
             Content::Field(field) => Some(field),
-            Content::Whole | Content::Host(_) | Content::Nothing => None,
+            Content::Whole | Content::Host(_) | Content::Finding(_) | Content::Nothing => None,
         };
         if let Some(field) = second {
             self.fields.insert(&meaning.tool, field, at);
         }
+        if rule.origin() != Origin::Shipped {
+            self.doubt(&meaning.content);
+        }
         match &meaning.content {
             Content::Whole => self.insert_whole(&meaning.tool, at),
             Content::Line(shell, pattern, _) => self.commands.insert(*shell, pattern.clone(), at),
+            Content::Read(pattern, _) if rule.origin() == Origin::Shipped => {
+                self.shipped_reads.insert(pattern.clone(), at);
+            }
+            Content::Write(pattern, _) if rule.origin() == Origin::Shipped => {
+                self.shipped_writes.insert(pattern.clone(), at);
+            }
             Content::Read(pattern, _) => {
                 self.reads.insert(pattern.clone(), at);
                 // What must not be read is not to be replaced or moved to where it can be, either.
@@ -69,7 +103,24 @@ impl List {
             }
             Content::Write(pattern, _) => self.writes.insert(pattern.clone(), at),
             Content::Host(pattern) => self.hosts.insert(pattern.clone(), at),
+            Content::Finding(name) => self.findings.push((name.clone(), at)),
             Content::Field(_) | Content::Nothing => {}
+        }
+    }
+
+    fn doubt(&mut self, content: &Content) {
+        match content {
+            Content::Read(..) => {
+                self.doubts.reads = true;
+                self.doubts.writes |= self.decision == Decision::Deny;
+            }
+            Content::Write(..) => self.doubts.writes = true,
+            Content::Host(_) => self.doubts.hosts = true,
+            Content::Whole
+            | Content::Line(..)
+            | Content::Field(_)
+            | Content::Finding(_)
+            | Content::Nothing => {}
         }
     }
 
@@ -80,6 +131,20 @@ impl List {
             Name::One(name) if name == "Edit" => self.writes.insert_any(at),
             Name::One(_) | Name::Any(_) => {}
         }
+    }
+
+    /// The first rule that refuses to read a path.
+    pub(super) fn refused_read(&self, path: &PathFacts, facts: &Facts) -> Option<usize> {
+        let both = [&self.reads, &self.shipped_reads];
+        both.into_iter().filter_map(|rules| rules.refusing(path, facts)).min()
+    }
+
+    fn refused_write(&self, path: &PathFacts, facts: &Facts) -> Option<usize> {
+        // `cp .env.example .env` and `rm .env` read no secret; an edit shows what is there.
+        let hides = self.decision == Decision::Deny && !path.unread;
+        let hidden = Some(&self.shipped_reads).filter(|_| hides);
+        let all = [&self.writes, &self.shipped_writes].into_iter().chain(hidden);
+        all.filter_map(|rules| rules.refusing(path, facts)).min()
     }
 
     /// The first rule that any part of a call meets.
@@ -97,16 +162,20 @@ impl List {
             Some((self.commands.refusing(command, shell)?, Part::Command(at)))
         });
         let reads = facts.reads.iter().enumerate();
-        let reads = reads
-            .filter_map(|(at, path)| Some((self.reads.refusing(path, facts)?, Part::Read(at))));
+        let reads =
+            reads.filter_map(|(at, path)| Some((self.refused_read(path, facts)?, Part::Read(at))));
         let writes = facts.writes.iter().enumerate();
         let writes = writes
-            .filter_map(|(at, path)| Some((self.writes.refusing(path, facts)?, Part::Write(at))));
+            .filter_map(|(at, path)| Some((self.refused_write(path, facts)?, Part::Write(at))));
         let hosts = facts.hosts.iter().enumerate();
         let hosts =
             hosts.filter_map(|(at, host)| Some((self.hosts.refusing(host)?, Part::Host(at))));
+        let findings = facts.findings.iter().enumerate().flat_map(|(at, found)| {
+            let about = self.findings.iter().filter(move |(name, _)| name == found);
+            about.map(move |(_, rule)| (*rule, Part::Finding(at)))
+        });
         let all = field.into_iter().chain(commands).chain(reads).chain(writes);
-        all.chain(hosts).min()
+        all.chain(hosts).chain(findings).min()
     }
 }
 

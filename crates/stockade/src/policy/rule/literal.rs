@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::Rule;
 use super::path::{Anchor, PathPattern};
 use super::text::Content;
-use crate::confine::{Keep, Met, Parsed, Part, Sought};
+use crate::confine::{Keep, Met, Origin, Parsed, Part, Sought};
 use crate::policy::Decision;
 
 /// What a rule denies, as a box can keep it.
@@ -73,6 +73,11 @@ impl Rule {
         if self.list != Decision::Deny {
             return None;
         }
+        // What shipped rules keep from being written is among what the sandbox protects anyway.
+        let is_write = matches!(self.meaning.content, Content::Write(..));
+        if self.origin == Origin::Shipped && is_write {
+            return None;
+        }
         let (effect, pattern) = match &self.meaning.content {
             Content::Read(pattern, _) => (Effect::Read, Some(pattern)),
             Content::Write(pattern, _) => (Effect::Write, Some(pattern)),
@@ -82,10 +87,19 @@ impl Rule {
             | Content::Line(..)
             | Content::Host(_)
             | Content::Field(_)
+            | Content::Finding(_)
             | Content::Nothing => return None,
         };
         let denied = pattern.ok_or(Unkept::EveryPath).and_then(|pattern| {
-            let folder = folder_of(&pattern.anchor, root, home).ok_or(Unkept::NoHome)?;
+            let is_anywhere =
+                pattern.anchor == Anchor::Root && pattern.parts.first() == Some(&Part::Deep);
+            let folder = match self.origin {
+                // What is shown besides the project was chosen by the person, and may be large.
+                Origin::Shipped if is_anywhere => root,
+                Origin::Shipped | Origin::Trusted | Origin::Project => {
+                    folder_of(&pattern.anchor, root, home).ok_or(Unkept::NoHome)?
+                }
+            };
             self.denied_by(pattern, effect, folder, root)
         });
         let unkept = |why| Denied { effect, path: None, sought: None, unkept: Some(why) };
@@ -101,7 +115,7 @@ impl Rule {
     ) -> Result<Denied, Unkept> {
         let (parts, rule) = (pattern.parts.clone(), self.text.clone());
         let sought = Sought::new(effect.keep(), folder.to_owned(), parts, rule);
-        let sought = sought.ok_or(Unkept::TooLong)?;
+        let sought = sought.ok_or(Unkept::TooLong)?.with_origin(self.origin);
         let denied = Denied { effect, path: None, sought: None, unkept: None };
         // What holds the project is not hidden; that it is not written can be kept.
         if let Met::Wholly(whole) = sought.at(folder, root) {

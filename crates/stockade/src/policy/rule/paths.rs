@@ -12,9 +12,27 @@ use super::trie::{End, Trie};
 pub(super) struct Paths {
     tries: Vec<(Anchor, Trie)>,
     any: Option<usize>,
+    trees: Trees,
+}
+
+/// When a folder that is taken with all that is in it meets a rule about something in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Trees {
+    /// Always.
+    #[default]
+    All,
+    /// Where the folder itself is below the rule's anchor: not for `/` or the home as a whole.
+    Below,
+    /// Never.
+    None,
 }
 
 impl Paths {
+    /// Without rules.
+    pub(super) fn with(trees: Trees) -> Self {
+        Self { trees, ..Self::default() }
+    }
+
     /// Adds a pattern.
     pub(super) fn insert(&mut self, pattern: PathPattern, rule: usize) {
         let PathPattern { anchor, parts, itself, beneath } = pattern;
@@ -42,6 +60,8 @@ impl Paths {
             |one: &str, other: &str| one.eq_ignore_ascii_case(other) || one.to_lowercase() == other;
         let search = |trie: &Trie, place: Below<'_>| match (place, path.reach) {
             (Below::Yes(rest), Reach::Itself) => trie.find(rest),
+            (Below::Yes(rest), Reach::Tree) if self.trees == Trees::None => trie.find(rest),
+            (Below::Yes([]) | Below::Above, Reach::Tree) if self.trees != Trees::All => None,
             // What holds for the anchor as a whole holds for all of its patterns.
             (Below::Yes([]) | Below::Above, Reach::Tree) => trie.first(),
             (Below::Yes(rest), Reach::Tree) => trie.find_in_tree(rest),
@@ -54,11 +74,6 @@ impl Paths {
             .chain(real)
             .filter_map(|text| self.find(&wide_names(text, &facts.cwd.named), facts, same, search));
         found.chain(self.any).min()
-    }
-
-    /// Whether some path would be refused, if it were what is not known.
-    pub(super) fn could_refuse(&self) -> bool {
-        !self.tries.is_empty()
     }
 
     /// The first rule that allows a path; both its name and where it lands have to be allowed,

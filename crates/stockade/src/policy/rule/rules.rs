@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use super::cover::Cover;
-use super::facts::Facts;
+use super::facts::{Facts, PathFacts};
 use super::list::{Hit, List};
 use super::{Rule, Source};
+use crate::confine::Origin;
 use crate::policy::{By, Decision, Ruling};
 
 /// The rules of a policy. Two are equal if the same rules are written in them.
 #[derive(Clone, Default)]
 pub struct Rules {
-    all: Vec<Rule>,
+    all: Arc<[Rule]>,
     notes: Vec<Note>,
     /// None where there are no rules.
     lists: Option<Arc<Lists>>,
@@ -38,12 +39,16 @@ pub struct Match {
     pub decision: Decision,
     /// The rule as it is written.
     pub rule: String,
-    /// Where it is written, as `file:line`.
+    /// The name by which `rules.drop` removes it.
+    pub name: Option<String>,
+    /// Where it is written, as `file:line`, or that it is shipped.
     pub source: Option<String>,
     /// Why it is there.
     pub reason: Option<String>,
     /// What would be accepted.
     pub instead: Option<String>,
+    /// Who wrote it.
+    pub origin: Origin,
     /// What of the call it matched; for an allowed call, the first part that needed a rule.
     pub part: Part,
 }
@@ -63,6 +68,8 @@ pub enum Part {
     Write(usize),
     /// One of [`Facts::hosts`].
     Host(usize),
+    /// One of [`Facts::findings`].
+    Finding(usize),
 }
 
 struct Lists {
@@ -74,7 +81,9 @@ struct Lists {
 impl Rules {
     /// Sorts rules by what they are about. Their order changes which of several is named, and
     /// never what is decided.
-    pub fn compile(rules: Vec<Rule>) -> Self {
+    pub fn compile(mut rules: Vec<Rule>) -> Self {
+        // A rule that a person wrote is named before a shipped one that says the same.
+        rules.sort_by_key(|rule| rule.origin() == Origin::Shipped);
         let note = |rule: &Rule| {
             Some(Note {
                 rule: rule.text().to_owned(),
@@ -87,7 +96,7 @@ impl Rules {
         let [deny, ask, allow] = [Decision::Deny, Decision::Ask, Decision::Allow]
             .map(|decision| List::of(decision, &rules));
         let lists = (!rules.is_empty()).then(|| Arc::new(Lists { deny, ask, allow }));
-        Self { all: rules, notes, lists }
+        Self { all: rules.into(), notes, lists }
     }
 
     /// These rules and more of them.
@@ -100,6 +109,19 @@ impl Rules {
         let mut all = Self::compile(self.all.iter().cloned().chain(more).collect());
         all.notes.extend(left_out);
         all
+    }
+
+    /// The same rules without those of this name; nothing if there is none.
+    pub fn without(&self, name: &str) -> Option<Self> {
+        let is_other = |rule: &&Rule| rule.name() != Some(name);
+        let kept: Vec<Rule> = self.all.iter().filter(is_other).cloned().collect();
+        if kept.len() == self.all.len() {
+            return None;
+        }
+        let left_out = self.notes.iter().filter(|note| note.left_out).cloned();
+        let mut rules = Self::compile(kept);
+        rules.notes.extend(left_out);
+        Some(rules)
     }
 
     /// The same rules, with a note on others that were read and are not used.
@@ -126,6 +148,11 @@ impl Rules {
         self.deciding(facts).and_then(|hit| self.found(hit))
     }
 
+    /// Whether a rule denies reading a path, in a call with these facts.
+    pub fn denies_read(&self, path: &PathFacts, facts: &Facts) -> bool {
+        self.lists.as_deref().is_some_and(|lists| lists.deny.refused_read(path, facts).is_some())
+    }
+
     /// The rule that decides, by its place.
     pub(super) fn deciding(&self, facts: &Facts) -> Option<Hit> {
         let lists = self.lists.as_deref()?;
@@ -142,9 +169,11 @@ impl Rules {
         Some(Match {
             decision: rule.list,
             rule: rule.text.clone(),
-            source: rule.source.as_ref().map(ToString::to_string),
+            name: rule.name.clone(),
+            source: rule.place(),
             reason: rule.reason.clone(),
             instead: rule.instead.clone(),
+            origin: rule.origin,
             part,
         })
     }
@@ -186,6 +215,6 @@ impl Eq for Rules {}
 
 impl std::fmt::Debug for Rules {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_list().entries(&self.all).finish()
+        out.debug_list().entries(self.all.iter()).finish()
     }
 }

@@ -46,6 +46,7 @@ impl Rule {
                 self.list == Decision::Deny && wide.covers(narrow)
             }
             (Content::Host(wide), Content::Host(narrow)) => wide.covers(narrow),
+            (Content::Finding(wide), Content::Finding(narrow)) => wide == narrow,
             (Content::Field(wide), Content::Field(narrow)) => {
                 self.meaning.tool == other.meaning.tool
                     && wide.name == narrow.name
@@ -88,6 +89,7 @@ impl Rule {
         let named = is_named(name) || tool::judged_as(name).iter().any(|name| is_named(name));
         match &self.meaning.content {
             Content::Nothing => false,
+            Content::Finding(_) => runs,
             Content::Whole => {
                 let any_read = is_named("Read") && runs;
                 let any_write = is_named("Edit") && runs;

@@ -8,7 +8,11 @@ use super::host::HostPattern;
 use super::line::{LinePattern, Stray};
 use super::path::{Anchor, PathPattern, Width};
 use super::tool::{self, Family, Shell};
+use crate::inspect::RULED;
 use crate::policy::Decision;
+
+/// In place of a tool's name: the rule is about something that inspection found.
+const FINDING: &str = "Finding";
 
 /// What a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub(super) enum Content {
     Write(PathPattern, Option<Field>),
     Host(HostPattern),
     Field(Field),
+    /// A finding of this name, whatever the tool.
+    Finding(String),
     /// None: the rule is kept to be shown, and the note says why it never matches.
     Nothing,
 }
@@ -68,6 +74,10 @@ impl Meaning {
             return Ok(meaning(Content::Nothing, Some(note.to_owned())));
         }
         let Some((at, pattern)) = pattern.filter(|(_, pattern)| pattern.trim() != "*") else {
+            if named == FINDING {
+                return Err(RuleError::new(name.len(), "a rule about findings names one")
+                    .suggest(format!("write {FINDING}(NAME): {}", RULED.join(", "))));
+            }
             return Ok(meaning(Content::Whole, unknown(named, list)));
         };
         if pattern.trim().is_empty() {
@@ -89,6 +99,7 @@ impl Meaning {
             | Content::Line(..)
             | Content::Host(_)
             | Content::Field(_)
+            | Content::Finding(_)
             | Content::Nothing => false,
         }
     }
@@ -171,6 +182,9 @@ impl Reading<'_> {
         if self.tool == "Cd" {
             return Ok(nothing("Cd is a command of the agent's own and never a call"));
         }
+        if self.tool == FINDING {
+            return self.finding();
+        }
         match tool::family(self.tool) {
             Family::Shell(shell) => self.line(shell),
             Family::Reads => self.path(Width::Narrow),
@@ -185,6 +199,22 @@ impl Reading<'_> {
             }),
             Family::Other => self.other(),
         }
+    }
+
+    fn finding(&self) -> Result<Found, RuleError> {
+        let name = self.pattern.trim();
+        if !RULED.contains(&name) {
+            let error = RuleError::new(0, format!("unknown finding {name:?}"));
+            let guess = crate::call::nearest(name, RULED);
+            return Err(error.suggest(match guess {
+                Some(guess) => format!("did you mean {guess}?"),
+                None => format!("expected one of {}", RULED.join(", ")),
+            }));
+        }
+        if !self.refuses() {
+            return Ok(nothing("a finding cannot be allowed; rules.drop removes a shipped rule"));
+        }
+        Ok((Content::Finding(name.to_owned()), None))
     }
 
     fn refuses(&self) -> bool {

@@ -72,6 +72,8 @@ const KEYS: &[Key] = &[
     row("mode", Form::OneOf(modes), "How much is done without a question."),
     row("questions", Form::Plain, "How people are asked."),
     row("questions.timeout", TIME, "How long a question waits; then it is a no."),
+    row("project", Form::Plain, "What may be a project; not for a file of the project."),
+    row("project.home", Form::Plain, "Whether the root may be or hold your home folder."),
     row("exec", Form::Plain, "What the gate looks for in calls of one program."),
     row("exec.profile", PROFILE, "Which of the built-in refusals apply."),
     row("exec.deny", Form::Plain, "Programs that never run, by identity."),
@@ -90,7 +92,7 @@ const KEYS: &[Key] = &[
     row("box.write", BOX_PATH, "Folders that can be written."),
     row("box.read", BOX_PATH, "Files and folders that can be read besides the system's."),
     row("box.toolchains", Form::OneOf(toolchains), "Toolchains of the home folder to be read."),
-    row("box.hide", BOX_PATH, "Paths that look empty."),
+    row("box.hide", BOX_PATH, "Paths that cannot be opened."),
     row("box.protect", BOX_PATH, "Paths that cannot be written, renamed or removed."),
     row(
         "box.changes",
@@ -126,6 +128,16 @@ const KEYS: &[Key] = &[
     row("rules.deny", Form::Rule, "What is refused: Tool or Tool(pattern), or a table."),
     row("rules.ask", Form::Rule, "What a person has to allow."),
     row("rules.allow", Form::Rule, "What needs no question."),
+    row("rules.named", Form::Plain, "Rules that belong together, under a name."),
+    row("rules.named[]", Form::Plain, "One name: its decision and its rules."),
+    needed("rules.named[].name", Form::Like("^[A-Za-z0-9_-]+$"), "What rules.drop removes it by."),
+    needed("rules.named[].decision", Form::OneOf(decisions), "The list of its rules."),
+    needed("rules.named[].rules", Form::Plain, "Rules, each Tool, Tool(pattern) or Finding(name)."),
+    row("rules.named[].reason", Form::Plain, "Shown to whoever is refused."),
+    row("rules.named[].instead", Form::Plain, "What would be accepted, shown too."),
+    row("rules.named[].match", Form::Plain, "Shell lines that it must match: stockade rules test."),
+    row("rules.named[].not_match", Form::Plain, "Shell lines that it must not match."),
+    row("rules.drop", Form::Plain, "Names of rules that do not apply."),
     row("rule", Form::Plain, "A rule with its reason and examples, which are checked."),
     needed("rule.rule", Form::Plain, "The rule: Tool or Tool(pattern)."),
     row("rule.reason", Form::Plain, "Shown to whoever is refused."),
@@ -158,6 +170,10 @@ const KEYS: &[Key] = &[
 
 fn names(all: &[&str]) -> Vec<String> {
     all.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn decisions() -> Vec<String> {
+    names(&["deny", "ask", "allow"])
 }
 
 fn modes() -> Vec<String> {

@@ -9,6 +9,8 @@ use serde_json::Value;
 use toml::Spanned;
 
 use super::{Attempts, Declaration, PolicyTool, Risk, Runs, Schema, ToolName, folder_of};
+use crate::bounded::{self, Links, TEXT_BYTES_MAX};
+use crate::json;
 use crate::limits::{Limits, parse_duration};
 use crate::policy::LoadError;
 use crate::policy::file::{LimitsTable, Names, Text};
@@ -109,9 +111,9 @@ impl Source {
         let line = self.line(&input.span());
         let written: Value = if let Some(name) = input.get_ref().as_str() {
             let path = folder.join(name);
-            let text = std::fs::read_to_string(&path)
+            let text = bounded::read_text(&path, Links::Followed, TEXT_BYTES_MAX)
                 .map_err(|source| LoadError::Read { path: path.clone(), source })?;
-            serde_json::from_str(&text)
+            json::from_str(&text)
                 .map_err(|error| self.wrong(line, format!("the schema {name:?}: {error}")))?
         } else {
             serde_json::to_value(input.get_ref())

@@ -1,14 +1,14 @@
 //! Loops, conditions, tests, groups and functions.
 
 use shuck_ast::{
-    ArithmeticForCommand, CaseCommand, CompoundCommand, ConditionalCommand, ConditionalExpr,
-    ForCommand, ForSyntax, FunctionDef, IfCommand, IfSyntax, Span as Place, Stmt,
+    ArithmeticForCommand, CaseCommand, CompoundCommand, ConditionalBinaryOp, ConditionalCommand,
+    ConditionalExpr, ForCommand, ForSyntax, FunctionDef, IfCommand, IfSyntax, Span as Place, Stmt,
 };
 
 use super::FaultKind;
 use super::reader::{Reader, Setting};
 use super::statements::Converter;
-use crate::shell::tree::{Kind, Piece, Script, Statement, Word};
+use crate::shell::tree::{Kind, Piece, Script, Statement, TestRole, Word};
 
 impl Converter<'_, '_> {
     /// Everything that is made of statements.
@@ -135,25 +135,36 @@ impl Converter<'_, '_> {
     }
 
     /// The words of `[[ … ]]`; a list instead of recursion, since conditions can be long.
-    fn test(&mut self, found: &ConditionalCommand) -> Vec<Word> {
+    fn test(&mut self, found: &ConditionalCommand) -> Vec<(TestRole, Word)> {
         let mut words = Vec::new();
-        let mut open = vec![&found.expression];
-        while let Some(expression) = open.pop() {
+        let mut open = vec![(TestRole::Text, &found.expression)];
+        while let Some((role, expression)) = open.pop() {
             match expression {
                 ConditionalExpr::Binary(binary) => {
                     self.claim(binary.op_span);
-                    open.push(&binary.right);
-                    open.push(&binary.left);
+                    let role = role_in(binary.op);
+                    open.push((role, &binary.right));
+                    open.push((role, &binary.left));
                 }
                 ConditionalExpr::Unary(unary) => {
                     self.claim(unary.op_span);
-                    open.push(&unary.expr);
+                    let role = match unary.op.as_str() {
+                        "-v" | "-R" => TestRole::Name,
+                        _ => TestRole::Text,
+                    };
+                    open.push((role, &unary.expr));
                 }
-                ConditionalExpr::Parenthesized(inner) => open.push(&inner.expr),
-                ConditionalExpr::Word(word) => words.push(self.word(word, Setting::Pattern)),
-                ConditionalExpr::Regex(word) => words.push(self.word(word, Setting::Regex)),
-                ConditionalExpr::Pattern(pattern) => words.push(self.pattern(pattern.span)),
-                ConditionalExpr::VarRef(name) => words.push(self.pattern(name.span)),
+                ConditionalExpr::Parenthesized(inner) => open.push((role, &inner.expr)),
+                ConditionalExpr::Word(word) => {
+                    words.push((role, self.word(word, Setting::Pattern)));
+                }
+                ConditionalExpr::Regex(word) => words.push((role, self.word(word, Setting::Regex))),
+                ConditionalExpr::Pattern(pattern) => {
+                    words.push((role, self.pattern(pattern.span)));
+                }
+                ConditionalExpr::VarRef(name) => {
+                    words.push((TestRole::Name, self.pattern(name.span)));
+                }
             }
         }
         words
@@ -175,6 +186,13 @@ impl Converter<'_, '_> {
 
     fn claim(&mut self, span: Place) {
         self.claims.add(span.start.offset(), span.end.offset());
+    }
+}
+
+fn role_in(operator: ConditionalBinaryOp) -> TestRole {
+    match operator.as_str() {
+        "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => TestRole::Expression,
+        _ => TestRole::Text,
     }
 }
 

@@ -27,19 +27,20 @@ impl Reader<'_, '_> {
         let quoted = setting.is_quoted();
         let prefix = self.prefix();
         let name = self.name();
-        let mut words = Vec::new();
+        let mut subscript = None;
         if self.peek(0) == Some(b'[') {
-            words.push(self.subscript()?);
+            subscript = Some(self.subscript()?);
         }
         if name.is_empty() {
             self.fault(start, FaultKind::Syntax, "there is no variable of that name");
         }
-        if self.peek(0) == Some(b'}') && prefix.is_none() && words.is_empty() {
+        if self.peek(0) == Some(b'}') && prefix.is_none() && subscript.is_none() {
             self.step(1);
             return Some(Piece::Variable { name, quoted });
         }
         let colon = usize::from(self.peek(0) == Some(b':'));
         let operator = self.peek(colon);
+        let first = self.peek(0);
         // `${!x:-y}` gives the value of another variable: that is more than a default.
         let wrap: Option<fn(Word) -> Operation> = match (prefix, operator) {
             (None, Some(b'-')) => Some(Operation::Default),
@@ -60,11 +61,24 @@ impl Reader<'_, '_> {
             return None;
         }
         self.step(1);
-        let operation = match wrap {
-            Some(wrap) if words.is_empty() => wrap(operand),
-            Some(_) | None => {
-                words.push(operand);
-                Operation::Other(words)
+        let operation = match (wrap, subscript) {
+            (Some(wrap), None) => wrap(operand),
+            (None, subscript) if prefix == Some(b'#') && operand.pieces.is_empty() => {
+                Operation::Length(subscript)
+            }
+            (Some(_), Some(subscript)) => {
+                let (expressions, words) = (vec![subscript], vec![operand]);
+                Operation::Other { prefixed: prefix.is_some(), expressions, words }
+            }
+            (None, subscript) => {
+                let mut expressions: Vec<Word> = subscript.into_iter().collect();
+                let mut words = Vec::new();
+                if is_text(first) {
+                    words.push(operand);
+                } else {
+                    expressions.push(operand);
+                }
+                Operation::Other { prefixed: prefix.is_some(), expressions, words }
             }
         };
         Some(Piece::Parameter { name, operation, quoted })
@@ -117,4 +131,9 @@ impl Reader<'_, '_> {
         let pieces = self.pieces(setting);
         Word { pieces, span: self.text.span(start, self.at) }
     }
+}
+
+/// Whether an operator takes patterns or text, or there is none; `${x:…}` takes arithmetic.
+fn is_text(operator: Option<u8>) -> bool {
+    matches!(operator, Some(b'}' | b'#' | b'%' | b'/' | b'^' | b',' | b'~' | b'@' | b'*'))
 }

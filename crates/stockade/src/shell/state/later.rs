@@ -18,6 +18,7 @@ impl State {
         }
         own.set("IFS", Some(" \t\n".to_owned()));
         own.set_positional(None);
+        own.lose_all_keys();
         own.stops = false;
         own
     }
@@ -27,6 +28,7 @@ impl State {
     pub fn at_another_time(&self) -> Self {
         let mut later = self.clone();
         later.set_positional(None);
+        later.lose_all_keys();
         later.move_to(Vec::new());
         later.variables = Rc::default();
         later.settled = later.settled.max(Settled::Apart);
@@ -56,6 +58,7 @@ impl State {
         if let Some(why) = &later.altered {
             self.alter(why);
         }
+        self.join_attributes(later);
         self.last_pipes |= later.last_pipes;
     }
 }

@@ -129,7 +129,9 @@ impl Regions {
             Kind::Time(body) => body.iter().for_each(|body| self.statement(body)),
             Kind::Test(words) => {
                 self.tests.push(span);
-                self.words(words);
+                for (_, word) in words {
+                    self.word(word);
+                }
             }
             Kind::Arithmetic(words) => {
                 self.parentheses = self.parentheses.saturating_add(1);
@@ -186,7 +188,11 @@ impl Regions {
                 | Operation::Assign(word)
                 | Operation::Alternative(word)
                 | Operation::Error(word) => self.word(word),
-                Operation::Other(words) => self.words(words),
+                Operation::Length(word) => word.iter().for_each(|word| self.word(word)),
+                Operation::Other { expressions, words, .. } => {
+                    self.words(expressions);
+                    self.words(words);
+                }
             },
             Piece::Command { script, .. } => {
                 add(here.map(|region| &mut region.commands));

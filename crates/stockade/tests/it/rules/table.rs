@@ -7,6 +7,15 @@ use stockade::policy::Decision;
 use stockade::policy::rule::{Facts, Rule, RuleError, Rules};
 
 use super::call::Call;
+use crate::golden::shown::quoted;
+
+const TABLES: [(&str, &str); 5] = [
+    ("tools", include_str!("../cases/rules/tools.toml")),
+    ("commands", include_str!("../cases/rules/commands.toml")),
+    ("paths", include_str!("../cases/rules/paths.toml")),
+    ("hosts", include_str!("../cases/rules/hosts.toml")),
+    ("calls", include_str!("../cases/rules/calls.toml")),
+];
 
 /// What a rule matches in each list.
 #[derive(Debug, Deserialize)]
@@ -135,6 +144,58 @@ fn check(text: &str) -> usize {
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     count
+}
+
+/// One line for each entry of each table: its rules, and the decision on each of its calls.
+pub(crate) fn decisions() -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, text) in TABLES {
+        let table: Table = toml::from_str(text).unwrap();
+        for single in &table.single {
+            for texts in single.yes.chunks(20).chain(single.no.chunks(20)) {
+                lines.push(format!("{name} {}", single.decisions(texts)));
+            }
+        }
+        for (number, group) in table.group.iter().enumerate() {
+            let rules = group.rules().unwrap();
+            for (at, call) in group.call.iter().enumerate() {
+                let found = rules.decide(&call.facts());
+                let found = found.map_or("none".to_owned(), |found| {
+                    format!("{} {}", found.decision.name(), quoted(&found.rule))
+                });
+                lines.push(format!("{name} group {number} {} {at} ⇒ {found}", group.about));
+            }
+        }
+        for case in &table.wrong {
+            let error = Rule::parse(&case.rule, list(&case.list)).map(|_| ()).unwrap_err();
+            let (rule, at) = (quoted(&case.rule), error.offset);
+            lines.push(format!("{name} wrong {} {rule} ⇒ byte {at}", case.list));
+        }
+        for case in &table.never {
+            let rule = Rule::parse(&case.rule, list(&case.list)).unwrap();
+            let is_effective = rule.is_effective();
+            let rule = quoted(&case.rule);
+            lines.push(format!("{name} never {} {rule} ⇒ {is_effective}", case.list));
+        }
+    }
+    lines
+}
+
+impl Single {
+    fn decisions(&self, texts: &[String]) -> String {
+        let own = self.rule.split('(').next().unwrap();
+        let tool = self.tool.as_deref().unwrap_or(own);
+        let decided = |text: &String| {
+            let facts = Call::of(tool, text).facts();
+            let each = self.lists.iter().map(|name| {
+                let rule = Rule::parse(&self.rule, list(name)).unwrap();
+                decided(&Rules::compile(vec![rule]), &facts)
+            });
+            format!("{} {}", quoted(text), each.collect::<Vec<_>>().join("/"))
+        };
+        let texts: Vec<String> = texts.iter().map(decided).collect();
+        format!("{tool} {} ⇒ {}", quoted(&self.rule), texts.join(" | "))
+    }
 }
 
 impl Group {

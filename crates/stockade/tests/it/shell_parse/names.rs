@@ -104,7 +104,8 @@ impl<'t> Walk<'t> {
             }
             Kind::Coproc { body, .. } => self.statement(body),
             Kind::Time(body) => body.iter().for_each(|body| self.statement(body)),
-            Kind::Test(words) | Kind::Arithmetic(words) => self.words(words),
+            Kind::Test(words) => words.iter().for_each(|(_, word)| self.word(word)),
+            Kind::Arithmetic(words) => self.words(words),
         }
     }
 
@@ -124,7 +125,11 @@ impl<'t> Walk<'t> {
                     | Operation::Assign(word)
                     | Operation::Alternative(word)
                     | Operation::Error(word) => self.word(word),
-                    Operation::Other(words) => self.words(words),
+                    Operation::Length(word) => word.iter().for_each(|word| self.word(word)),
+                    Operation::Other { expressions, words, .. } => {
+                        self.words(expressions);
+                        self.words(words);
+                    }
                 },
                 Piece::Command { script, .. } | Piece::Process { script } => self.script(script),
                 Piece::Arithmetic(words) | Piece::Array(words) => self.words(words),

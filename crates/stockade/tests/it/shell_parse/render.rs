@@ -83,7 +83,10 @@ fn kind(kind: &Kind) -> String {
         Kind::Time(body) => {
             format!("(time {})", body.as_ref().map(|body| statement(body)).unwrap_or_default())
         }
-        Kind::Test(list) => format!("(test {})", words(list)),
+        Kind::Test(list) => {
+            let list: Vec<String> = list.iter().map(|(_, inner)| word(inner)).collect();
+            format!("(test {})", list.join(" "))
+        }
         Kind::Arithmetic(list) => format!("(arith {})", words(list)),
     }
 }
@@ -134,7 +137,12 @@ fn piece(piece: &Piece) -> String {
                 Operation::Assign(inner) => format!("assign {}", word(inner)),
                 Operation::Alternative(inner) => format!("alternative {}", word(inner)),
                 Operation::Error(inner) => format!("error {}", word(inner)),
-                Operation::Other(inner) => format!("other {}", words(inner)),
+                Operation::Length(Some(inner)) => format!("other {} ", word(inner)),
+                Operation::Length(None) => "other ".to_owned(),
+                Operation::Other { expressions, words: list, .. } => {
+                    let all: Vec<Word> = expressions.iter().chain(list).cloned().collect();
+                    format!("other {}", words(&all))
+                }
             };
             format!("{}${{{name} {operation}}}", split(quoted))
         }

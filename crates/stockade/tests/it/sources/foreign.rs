@@ -81,7 +81,9 @@ fn where_no_rule_says_anything_the_mode_decides_without_a_box() {
         let cases = [
             ("Read", json!({"file_path": "a.md"}), Allow),
             ("Write", json!({"file_path": "a.md"}), inside),
-            ("Write", json!({"file_path": "/etc/x"}), outside),
+            ("Write", json!({"file_path": "/mnt/x"}), outside),
+            // Programs and shells start from there: no mode lets that be written by the way.
+            ("Write", json!({"file_path": "/etc/x"}), outside.max(Ask)),
             ("WebFetch", json!({"url": "https://a.example"}), other),
             ("mcp__a__b", json!({}), other),
         ];

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stockade::call::Language;
 use stockade::confine::Watched;
 use stockade::launch::{Origin, Warmth};
-use stockade::policy::Mode;
+use stockade::policy::{Mode, Rules};
 use stockade::{Policy, Stockade, ToolCall};
 
 use crate::jail::{jailed, project};
@@ -21,6 +21,8 @@ fn watching(watched: Watched) -> Policy {
         policy.files.watched = watched;
         policy.files.protect.clear();
         policy.settings.deny.clear();
+        // Lines that destroy the history are asked about.
+        policy.rules = Rules::default();
         policy.mode = Mode::Bypass;
     })
 }

@@ -150,6 +150,54 @@ fn lines_are_told_as_they_were_asked_for() {
     }
 }
 
+/// Threads search them, and finish in any order.
+#[test]
+fn many_files_are_told_in_the_order_of_their_names() {
+    let told = |report: &Value| -> Vec<String> {
+        text(report, "stdout").lines().map(str::to_owned).collect()
+    };
+    let names: Vec<String> = (0..400).map(|number| format!("{number:03}.txt")).collect();
+    // Every tenth is large, so that threads come to its end late; one has more than is kept of it.
+    let contents = |number: usize| match number % 10 {
+        0 => format!("{}needle {number}\n", "hay\n".repeat(20_000)),
+        1 => String::new(),
+        2 if number == 12 => "needle\n".repeat(20_000),
+        _ => format!("needle {number}\nhay\nneedle again\n"),
+    };
+    let files: Vec<(&str, String)> =
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), contents(number))).collect();
+    let files: Vec<(&str, &str)> =
+        files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let place = tree(&files);
+    let has_some =
+        |(name, text): &(&str, &str)| text.contains("needle").then(|| (*name).to_owned());
+    let expected: Vec<String> = files.iter().filter_map(has_some).collect();
+    let report = run(&place, "Grep", &json!({"pattern": "needle"}));
+    assert_eq!(told(&report), expected);
+    let count = |(name, text): &(&str, &str)| {
+        let lines = text.lines().filter(|line| line.contains("needle")).count();
+        (lines > 0).then(|| format!("{name}:{lines}"))
+    };
+    let expected: Vec<String> = files.iter().filter_map(count).collect();
+    let report = run(&place, "Grep", &json!({"pattern": "needle", "output_mode": "count"}));
+    assert_eq!(told(&report), expected);
+    let lines = |(name, text): &(&str, &str)| -> Vec<String> {
+        let numbered = text.lines().enumerate().filter(|(_, line)| line.contains("needle"));
+        numbered.map(|(at, line)| format!("{name}:{}:{line}", at + 1)).collect()
+    };
+    let all: Vec<String> = files.iter().flat_map(lines).collect();
+    let input = |offset: usize| {
+        json!({
+            "pattern": "needle", "output_mode": "content", "head_limit": 50, "offset": offset,
+        })
+    };
+    // Before, in and behind the file that is searched again.
+    for offset in [0, 100, 20_100] {
+        let report = run(&place, "Grep", &input(offset));
+        assert_eq!(told(&report), all[offset..offset + 50], "{offset}");
+    }
+}
+
 #[test]
 fn no_pattern_takes_longer_than_its_text() {
     let place = tree(&[("a", &"a".repeat(50_000))]);

@@ -184,7 +184,7 @@ fn what_a_killed_writer_left_is_swept_at_the_next_start() {
     let place = Project::new();
     drop(place.open(unboxed()));
     let own = rustix::process::geteuid().as_raw();
-    let notes = std::env::temp_dir().join(format!("stockade-{own}"));
+    let notes = std::path::Path::new("/tmp").join(format!("stockade-{own}"));
     let left = format!(".stockade-{}.tmp", stockade::call::CallId::new());
     fs::write(place.path(&left), "half").unwrap();
     fs::write(place.path("mine"), "x").unwrap();

@@ -45,9 +45,9 @@ fn a_hook_answers_what_the_mode_asks_and_lifts_nothing() {
 fn a_hook_does_not_answer_for_deletes_that_nobody_takes_back() {
     let project = Project::new();
     let stockade = project.open(Policy::shipped()).with_pre_hook("yes", |_| Reply::allow());
-    let report = report_of(&stockade.run(ToolCall::line("rm -rf /")));
-    assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("axis")), "{report}");
-    assert!(text(&report, "rule").contains("critical"), "{report}");
+    let report = report_of(&stockade.run(ToolCall::line("rm -rf .")));
+    assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("rule")), "{report}");
+    assert!(text(&report, "rule").contains("destroy-project"), "{report}");
 }
 
 #[test]
