@@ -16,7 +16,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let project = Project::new();
-        fs::copy(env!("CARGO_BIN_EXE_stockade"), project.beside("stockade")).unwrap();
+        crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), project.beside("stockade"));
         let scene = Self { project };
         scene.give(&scene.project.beside(""));
         scene

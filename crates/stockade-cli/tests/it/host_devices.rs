@@ -45,7 +45,7 @@ int main(void) {{
         return false;
     }
     for name in ["podman", "docker"] {
-        fs::copy(folder.join("runsc"), folder.join(name)).unwrap();
+        crate::support::copy_program(folder.join("runsc"), folder.join(name));
     }
     true
 }

@@ -157,7 +157,7 @@ fn what_is_installed_answers_and_refuses_when_the_program_is_gone() {
         let project = Project::new();
         // The command names the program that installs it, so that one is needed which can go.
         let program = project.beside("it's a stockade");
-        std::fs::copy(env!("CARGO_BIN_EXE_stockade"), &program).unwrap();
+        crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), &program);
         let mut install = Command::new(&program);
         let like = project.command(&[]);
         install.args(["install", agent]).current_dir(project.path("")).env_clear();
@@ -174,7 +174,7 @@ fn what_is_installed_answers_and_refuses_when_the_program_is_gone() {
         assert_eq!(told.json()["hookSpecificOutput"]["permissionDecision"], expected, "{told:?}");
         let told = asked(&project, &command, &json!([]));
         assert_eq!(told.code, 2, "{told:?}");
-        std::fs::write(&program, "#!/bin/sh\nkill -SEGV $$\n").unwrap();
+        crate::support::write_script(&program, "#!/bin/sh\nkill -SEGV $$\n");
         let told = asked(&project, &command, &event);
         assert!(told.code == 2 && told.stderr.contains("gave no answer"), "{told:?}");
         std::fs::remove_file(&program).unwrap();
@@ -263,7 +263,7 @@ fn hooks_of_others_stay_theirs() {
 fn it_is_found_again_whatever_the_program_is_called() {
     let (project, path) = with_settings("{}\n");
     let program = project.beside("guard");
-    std::fs::copy(env!("CARGO_BIN_EXE_stockade"), &program).unwrap();
+    crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), &program);
     let install = |more: &[&str]| {
         let mut install = Command::new(&program);
         let like = project.command(&[]);

@@ -172,7 +172,7 @@ fn their_folders_are_not_moved_aside() {
 fn the_program_that_the_hook_runs_is_not_replaced_by_what_it_runs() {
     let project = Project::new();
     let program = project.path("stockade");
-    std::fs::copy(env!("CARGO_BIN_EXE_stockade"), &program).unwrap();
+    crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), &program);
     let size = std::fs::metadata(&program).unwrap().len();
     let line = "cp /bin/true new && mv -f new stockade";
     let mut command = Command::new(&program);

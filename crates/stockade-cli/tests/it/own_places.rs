@@ -200,7 +200,10 @@ fn file_tools_read_and_list_none_of_it() {
 fn with_program(project: &Project) {
     fs::create_dir_all(project.path("target/release/deps")).unwrap();
     fs::create_dir_all(project.path("bin")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_stockade"), project.path("target/release/stockade")).unwrap();
+    crate::support::copy_program(
+        env!("CARGO_BIN_EXE_stockade"),
+        project.path("target/release/stockade"),
+    );
     let link = |from: &str, to: &str| fs::hard_link(project.path(from), project.path(to)).unwrap();
     link("target/release/stockade", "target/release/deps/stockade-0123");
     fs::create_dir_all(project.path("mid/sub")).unwrap();
@@ -285,7 +288,7 @@ fn a_runtime_folder_that_is_not_there_cannot_be_made_by_a_sandbox() {
 #[test]
 fn a_name_of_the_program_that_is_not_known_is_looked_for() {
     let project = Project::new();
-    fs::copy(env!("CARGO_BIN_EXE_stockade"), project.path("stockade")).unwrap();
+    crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), project.path("stockade"));
     fs::create_dir(project.path("deep")).unwrap();
     let rights = fs::Permissions::from_mode(0o755);
     fs::set_permissions(project.path("stockade"), rights).unwrap();

@@ -96,7 +96,7 @@ impl Poorer {
     pub(crate) fn new(caller: Caller) -> Self {
         let project = Project::new();
         let binary = project.beside("stockade");
-        std::fs::copy(env!("CARGO_BIN_EXE_stockade"), &binary).unwrap();
+        crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), &binary);
         std::fs::write(project.beside("secret"), "hunter2\n").unwrap();
         project
             .script("attack.sh", "cat ../secret; echo x > ../made; echo mine > mine; cat mine\n");

@@ -2,6 +2,10 @@
 
 #[path = "../../../stockade/tests/shared/eventually.rs"]
 mod eventually;
+#[path = "../../../stockade/tests/shared/program.rs"]
+mod program;
+#[path = "../../../stockade/tests/shared/script.rs"]
+mod script;
 #[path = "../../../stockade/tests/shared/skip.rs"]
 mod skip;
 
@@ -16,6 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 pub(crate) use self::eventually::eventually;
+pub(crate) use self::program::copy_program;
+pub(crate) use self::script::write_script;
 pub(crate) use self::skip::skip;
 
 /// A folder with a project root, a home and a place for state; nothing of the machine's own.
@@ -52,8 +58,7 @@ impl Project {
     }
 
     pub(crate) fn script(&self, name: &str, text: &str) {
-        self.write(name, text);
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(self.path(name), text);
     }
 
     /// `stockade` with these arguments, ready to start.

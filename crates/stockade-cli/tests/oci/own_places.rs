@@ -55,7 +55,7 @@ fn a_program_that_was_started_by_a_link_in_the_project_runs_nothing_there() {
         let Some(project) = Project::new(tier) else { continue };
         let program = project.root().join("program/stockade");
         fs::create_dir(project.root().join("program")).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_stockade"), &program).unwrap();
+        crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), &program);
         std::os::unix::fs::symlink("program", project.root().join("link")).unwrap();
         let words = project.run_args(&[], &["echo", "ran"]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

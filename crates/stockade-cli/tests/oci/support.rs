@@ -2,6 +2,8 @@
 
 #[path = "../../../stockade/tests/shared/eventually.rs"]
 mod eventually;
+#[path = "../../../stockade/tests/shared/program.rs"]
+mod program;
 #[path = "../../../stockade/tests/shared/skip.rs"]
 mod skip;
 
@@ -17,6 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub(crate) use self::eventually::eventually;
+pub(crate) use self::program::copy_program;
 pub(crate) use self::skip::skip;
 
 /// What the image is called.

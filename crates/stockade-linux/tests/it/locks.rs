@@ -163,7 +163,7 @@ fn a_set_user_id_file_gives_nothing() {
     }
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let path = folder.path().join("id");
-    fs::copy("/usr/bin/id", &path).unwrap();
+    crate::support::copy_program("/usr/bin/id", &path);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
     fs::set_permissions(&path, mode).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);

@@ -2,17 +2,14 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use stockade_linux::{Errno, Spec, StartError, Step, start};
 
-use crate::support::{finish, opened, spec, text};
+use crate::support::{finish, opened, spec, text, write_script};
 
 fn script(folder: &Path, line: &str) {
-    let path = folder.join("s");
-    fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_script(folder.join("s"), &format!("#!/bin/sh\n{line}\n"));
 }
 
 fn run_in(folder: &Path, name: Option<CString>) -> Spec {

@@ -1,5 +1,10 @@
 //! What the tests share: specifications, reading to the end, and looking for marked processes.
 
+#[path = "../../../stockade/tests/shared/program.rs"]
+mod program;
+#[path = "../../../stockade/tests/shared/script.rs"]
+mod script;
+
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write, stderr};
@@ -10,6 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use stockade_linux::{Ended, Rlimits, Running, Spec, Stdin, signal_scope};
+
+pub(crate) use self::program::copy_program;
+pub(crate) use self::script::write_script;
 
 /// Whether a run gets the Landlock scope. Every promise about trees is tested with and without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -147,7 +147,7 @@ fn all_this_holds_for_an_ordinary_user_too() {
     }
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let copy = folder.path().join("it");
-    fs::copy(env::current_exe().unwrap(), &copy).unwrap();
+    crate::support::copy_program(env::current_exe().unwrap(), &copy);
     for path in [folder.path(), Path::new(&copy)] {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(path, open).unwrap();

@@ -33,8 +33,6 @@ const TABLE: &str = "STOCKADE_GOLDEN_TABLE";
 
 /// One case and the programs that it names.
 #[derive(Debug, Default, Serialize, Deserialize)]
-const HOME_OF_ROOT: &str = "/root";
-
 struct Line {
     text: String,
     programs: BTreeSet<String>,
@@ -44,9 +42,7 @@ impl Line {
     fn new(called: &str, root: &Path, all: &[(&str, &Examination)]) -> Self {
         let names = Names::of(root);
         let programs = all.iter().flat_map(|(_, one)| programs(one)).collect();
-        // The home folder of root is another one on some machines.
-        let answer = names.answer(all).replace(&format!("{HOME_OF_ROOT}/"), "~root/");
-        Self { text: format!("{called}{SIGN}{answer}"), programs }
+        Self { text: format!("{called}{SIGN}{}", names.answer(all)), programs }
     }
 
     fn plain(text: String) -> Self {

@@ -33,7 +33,7 @@ impl Helper {
     /// The same, but as the user who owns nothing.
     pub(crate) fn as_nobody(part: &str, project: &Project, argv: &[&str]) -> Self {
         let exe = project.beside("test-binary");
-        std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+        crate::support::copy_program(std::env::current_exe().unwrap(), &exe);
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(exe);
         Self::by(command, part, project, argv)

@@ -2,6 +2,10 @@
 
 #[path = "../shared/eventually.rs"]
 mod eventually;
+#[path = "../shared/program.rs"]
+mod program;
+#[path = "../shared/script.rs"]
+mod script;
 #[path = "../shared/skip.rs"]
 mod skip;
 
@@ -16,6 +20,8 @@ use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
 pub(crate) use self::eventually::eventually;
+pub(crate) use self::program::copy_program;
+pub(crate) use self::script::write_script;
 pub(crate) use self::skip::skip;
 
 /// A folder with a project root and a path for a journal beside it.
@@ -53,8 +59,7 @@ impl Project {
 
     /// Writes an executable file into the root.
     pub(crate) fn script(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(self.path(name), text);
     }
 
     pub(crate) fn open(&self, policy: Policy) -> Stockade {

@@ -1,9 +1,11 @@
 //! Runs an attacker, bare or in a box, and hears its answer.
 
-use std::fs::{self, File, Permissions};
+#[path = "../../../../stockade/tests/shared/program.rs"]
+mod program;
+
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use stockade_linux::{Mechanism, Running, Spec, Status, Stdin, start_jailed};
 
+use self::program::copy_program;
 use super::attack::{Attack, Reason};
 use super::attacker::{ANSWER, ARGS, ATTACK, FACT, PLACE};
 use super::boxes;
@@ -129,8 +132,7 @@ pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let path = copied();
-        fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        copy_program(std::env::current_exe().unwrap(), &path);
         // SAFETY: the function takes nothing and does not unwind.
         let registered = unsafe { libc::atexit(remove_copy) };
         assert_eq!(registered, 0);
