@@ -7,9 +7,11 @@ mod image;
 mod manual;
 mod code;
 mod policy;
+mod session;
 mod typed;
 
 use std::ffi::OsString;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,8 +25,10 @@ pub(crate) use policy::{
     Dialect, Init, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target,
     Trust,
 };
+pub(crate) use session::{Enter, Kill, Logs, Ps};
+use stockade::call::SessionName;
 use stockade::confine::{ImageName, Toolchain};
-use stockade::limits::{ByteCount, Processors, parse_duration};
+use stockade::limits::{ByteCount, Processors, parse_deadline, parse_duration};
 use stockade::policy::{Mode, Profile, Variable};
 use stockade::tier::Tier;
 
@@ -46,19 +50,40 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// The commands that agents start for every call.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CallCommand {
     /// Run one program, without a shell
     Run(Run),
-    /// Run one shell line in a box, after every command in it was judged
+    /// Run one shell line in a sandbox, after every command in it was judged
     Shell(Shell),
+    /// Answer a coding agent's hook: JSON on standard input, a decision on standard output
+    Hook(Hook),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(flatten)]
+    Call(CallCommand),
+    /// Open a shell in the sandbox, or run a program there that a person talks to
+    Enter(Enter),
     /// Run source in an isolated interpreter, in a box with a scratch folder
     Code(Code),
-    /// Keep a session of `code` between calls
+    /// Keep the sessions of this user
     #[command(hide = true)]
     SessionHost,
+    /// Keep a session of `code` between calls
+    #[command(hide = true)]
+    CodeSessionHost,
+    /// List the sessions, and the calls in them with what they have left running
+    Ps(Ps),
+    /// Print the last output of what a call has left running
+    Logs(Logs),
+    /// End what calls have left running
+    Kill(Kill),
     /// Run calls given as JSON lines; reports come out as JSON lines, in order
-    Call(Calls),
+    #[command(name = "call")]
+    Calls(Calls),
     /// Decide and explain, and run nothing (exit 0 allow, 3 ask, 126 deny)
     Check(Check),
     /// Show the tools that can be called
@@ -67,8 +92,6 @@ pub(crate) enum Command {
     Rules(Rules),
     /// Trust a file of the project, so that it may loosen the policy
     Trust(Trust),
-    /// Answer a coding agent's hook: JSON on standard input, a decision on standard output
-    Hook(Hook),
     /// Put the hook into a coding agent's settings, or take it out
     Install(Install),
     /// Run legal and adversarial calls in a throw-away project, and show how each came out
@@ -90,7 +113,7 @@ pub(crate) enum Command {
 }
 
 /// Options of every command that judges calls.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) sources: Sources,
@@ -114,8 +137,8 @@ pub(crate) struct Common {
     /// Which built-in refusals apply: `strict` or `contained`
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
-    /// The wall-clock deadline, such as 30s
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// The wall-clock deadline, such as 30s, or `none`
+    #[arg(long, value_name = "TIME", value_parser = parse_deadline)]
     pub(crate) timeout: Option<Duration>,
     /// CPU time of one process, such as 10s; a second more for all together
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -153,6 +176,12 @@ pub(crate) struct Common {
     /// The network: `none`, which the jail keeps, or `host`
     #[arg(long, value_name = "MODE")]
     pub(crate) net: Option<Net>,
+    /// Open this port of the sandbox on 127.0.0.1 of this machine; in the jail with `--net loopback`
+    #[arg(long, value_name = "PORT")]
+    pub(crate) publish: Vec<NonZeroU16>,
+    /// Open this port of this machine's 127.0.0.1 in the sandbox; in the jail with `--net loopback`
+    #[arg(long, value_name = "PORT")]
+    pub(crate) host_port: Vec<NonZeroU16>,
     /// Pass a variable, or set it
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     pub(crate) env: Vec<Variable>,
@@ -167,10 +196,12 @@ pub(crate) struct Common {
     pub(crate) quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Net {
     /// No network at all.
     None,
+    /// A loopback of its own, and nothing else.
+    Loopback,
     /// The machine's own.
     Host,
 }
@@ -183,9 +214,15 @@ fn variable(text: &str) -> Result<Variable, String> {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Pass our standard input to the program; it gets none otherwise
+    /// Pass our standard input to the program even if it is a terminal; any other is passed anyway
     #[arg(long)]
     pub(crate) stdin: bool,
+    /// Give the program a terminal of its own
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) tty: bool,
+    /// Run it in the session of this name: its calls share a directory, /tmp, the home and a loopback
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<SessionName>,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROGRAM ARGS")]
     pub(crate) argv: Vec<OsString>,
@@ -201,6 +238,18 @@ pub(crate) struct Shell {
     /// Written by `stockade hook`: what a person said in the agent, `yes` or `none`; refusals stand
     #[arg(long, value_name = "ANSWER", conflicts_with = "only")]
     pub(crate) answered: Option<Answered>,
+    /// Give the line a terminal of its own
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) tty: bool,
+    /// Run it in the session of this name: its calls share a directory, /tmp, the home and a loopback
+    #[arg(long, value_name = "NAME", conflicts_with = "only")]
+    pub(crate) session: Option<SessionName>,
+    /// The line runs beside others: the directory in which it ends is not that of the next line
+    #[arg(long, requires = "session")]
+    pub(crate) background: bool,
+    /// Written by `stockade hook`: the descriptor that gets the directory in which the line has ended
+    #[arg(long, value_name = "N", requires = "session", hide = true)]
+    pub(crate) folder_fd: Option<u8>,
     /// The line: every command in it is judged, then bash runs it; with --only it is split once and run without a shell
     #[arg(value_name = "COMMAND LINE")]
     pub(crate) line: OsString,
@@ -213,6 +262,9 @@ pub(crate) struct Calls {
     /// Calls at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
+    /// The session of calls that name none: they share a directory, /tmp, the home and a loopback
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<SessionName>,
     /// A file of JSON lines, or - for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
@@ -340,6 +392,9 @@ pub(crate) struct Doctor {
     /// With --battery: the image of the tier container, with bash and coreutils in it
     #[arg(long, value_name = "NAME", requires = "battery")]
     pub(crate) image: Option<ImageName>,
+    /// The policy file to go by, instead of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anstream::AutoStream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
-use stockade::gate::{Answer, Approver, Offer, Prompt};
-use stockade::shell::hidden::shown;
+use stockade::gate::{Approver, ApproverAnswer, Offer, Prompt};
+use stockade::shell::invisible::shown;
 
-use crate::render::{BAD, FAINT, inert};
-use crate::{explain, explained, policy_file};
+use crate::print::{BAD, FAINT, escape};
+use crate::{explain, policy_file};
 
 /// Lines of a file that a person is shown of each side of a change.
 const LINES_SHOWN_MAX: usize = 60;
@@ -66,17 +66,17 @@ impl Approver for Terminal {
         "terminal"
     }
 
-    fn answer(&self, prompt: &Prompt, patience: Duration) -> Answer {
-        let Some(terminal) = self.open() else { return Answer::Nobody };
+    fn answer(&self, prompt: &Prompt, patience: Duration) -> ApproverAnswer {
+        let Some(terminal) = self.open() else { return ApproverAnswer::Nobody };
         let until = Instant::now().checked_add(patience);
         let mut asked = Asked { terminal: &terminal, until };
         match self.put(prompt, patience, &mut asked) {
             Ok(answer) => answer,
             Err(Stopped::Late) => {
                 asked.tell("\nnobody answered in time: no\n");
-                Answer::Silence
+                ApproverAnswer::Silence
             }
-            Err(Stopped::Lost) => Answer::Nobody,
+            Err(Stopped::Lost) => ApproverAnswer::Nobody,
         }
     }
 }
@@ -102,7 +102,7 @@ impl Terminal {
         prompt: &Prompt,
         patience: Duration,
         asked: &mut Asked<'_>,
-    ) -> Result<Answer, Stopped> {
+    ) -> Result<ApproverAnswer, Stopped> {
         let policy = self.policy.as_ref().map(|path| path.display().to_string());
         asked.tell(&preview(prompt, policy.as_deref()));
         let offer = Offered::of(&prompt.offer, self.policy.is_some());
@@ -114,13 +114,13 @@ impl Terminal {
         loop {
             asked.tell(&format!("run it? [{keys}] {FAINT}(no in {seconds} s){FAINT:#} "));
             match (asked.line()?.trim(), offer) {
-                ("y" | "yes", _) => return Ok(Answer::Once),
-                ("s", Offered::Session | Offered::Always) => return Ok(Answer::Session),
+                ("y" | "yes", _) => return Ok(ApproverAnswer::Once),
+                ("s", Offered::Session | Offered::Always) => return Ok(ApproverAnswer::Session),
                 ("a", Offered::Always) => return Ok(self.keep(&prompt.offer, asked)),
-                ("n" | "no", _) => return Ok(Answer::No),
+                ("n" | "no", _) => return Ok(ApproverAnswer::No),
                 ("r", _) => {
                     asked.tell("why not? ");
-                    return Ok(Answer::NoBecause(asked.line()?.trim().to_owned()));
+                    return Ok(ApproverAnswer::NoBecause(asked.line()?.trim().to_owned()));
                 }
                 _ => asked.tell("type one of the letters, then Enter\n"),
             }
@@ -128,16 +128,16 @@ impl Terminal {
     }
 
     /// Writes the offered rules down. Where that fails, the yes holds for the session.
-    fn keep(&self, offer: &Offer, asked: &mut Asked<'_>) -> Answer {
+    fn keep(&self, offer: &Offer, asked: &mut Asked<'_>) -> ApproverAnswer {
         let (Offer::Always(rules), Some(path)) = (offer, &self.policy) else {
-            return Answer::Session;
+            return ApproverAnswer::Session;
         };
         match policy_file::allow(path, rules) {
-            Ok(()) => Answer::Always,
+            Ok(()) => ApproverAnswer::Always,
             Err(error) => {
-                let why = inert(&crate::render::chain(&*error));
+                let why = escape(&crate::print::chain(&*error));
                 asked.tell(&format!("{BAD}{why}{BAD:#}; it holds for this session\n"));
-                Answer::Session
+                ApproverAnswer::Session
             }
         }
     }
@@ -184,7 +184,7 @@ fn input(prompt: &Prompt) -> Option<Vec<String>> {
     let mut out = Vec::new();
     for (mark, word) in marks.iter().zip(words) {
         let lines = word.lines().take(LINES_SHOWN_MAX);
-        out.extend(lines.map(|line| format!("{mark}{}", cut(&inert(line)))));
+        out.extend(lines.map(|line| format!("{mark}{}", cut(&escape(line)))));
         let left = word.lines().count().saturating_sub(LINES_SHOWN_MAX);
         if left > 0 {
             out.push(format!("{FAINT}{mark}{left} lines more{FAINT:#}"));
@@ -208,10 +208,10 @@ fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
     let is_line = prompt.tool == "Bash";
     let line = prompt.words.first().filter(|_| is_line).map(|line| line.to_string_lossy());
     let line = line.unwrap_or_default();
-    let explanation = explained::explanation(&line, &prompt.cwd, &prompt.examination);
+    let explanation = explain::explanation(&line, &prompt.cwd, &prompt.examination);
     let mut out =
-        vec![format!("\n{BAD}stockade asks{BAD:#} about a call of {}", inert(&prompt.tool))];
-    out.push(format!("{FAINT}in{FAINT:#} {}", inert(&prompt.cwd.display().to_string())));
+        vec![format!("\n{BAD}stockade asks{BAD:#} about a call of {}", escape(&prompt.tool))];
+    out.push(format!("{FAINT}in{FAINT:#} {}", escape(&prompt.cwd.display().to_string())));
     if is_line {
         out.extend(shown(&line).replace('\t', "\\u{9}").lines().map(|one| format!("  {one}")));
     }
@@ -222,11 +222,11 @@ fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
         out.push(format!("{FAINT}which runs{FAINT:#}"));
         out.extend(explain::render(&explanation).lines().map(|one| format!("  {one}")));
     } else if let Some(reason) = &prompt.examination.ruling.reason {
-        out.push(format!("{FAINT}because{FAINT:#} {}", inert(reason)));
+        out.push(format!("{FAINT}because{FAINT:#} {}", escape(reason)));
     }
     out.push(format!("{FAINT}y{FAINT:#}  yes, this once"));
     let list =
-        |rules: &[String]| rules.iter().map(|rule| inert(rule)).collect::<Vec<_>>().join(", ");
+        |rules: &[String]| rules.iter().map(|rule| escape(rule)).collect::<Vec<_>>().join(", ");
     match &prompt.offer {
         Offer::Once => {}
         Offer::Session(rules) if rules.is_empty() => {
@@ -240,7 +240,7 @@ fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
         }
     }
     if let (Offer::Always(rules), Some(policy)) = (&prompt.offer, policy) {
-        let (rules, policy) = (list(rules), inert(policy));
+        let (rules, policy) = (list(rules), escape(policy));
         out.push(format!(
             "{FAINT}a{FAINT:#}  yes, always: adds {rules} to rules.allow in {policy}"
         ));

@@ -5,11 +5,12 @@ use std::time::SystemTime;
 use serde::Serialize;
 use stockade::journal::audit::{Counts, Filter, Stats, read, verify};
 use stockade::journal::record::{Decision, Event, Hash, Record};
+use stockade::limits::LimitHit;
 
 use crate::args::{Audit, AuditShow, AuditStats, AuditVerify, AuditWhat};
 use crate::exit_code::Status;
-use crate::render::{BAD, GOOD, inert};
-use crate::{Answer, render, setup};
+use crate::print::{BAD, GOOD, escape};
+use crate::{Answer, print, setup};
 
 /// Does what was asked with the journal.
 pub(crate) fn audit(audit: &Audit) -> Answer {
@@ -29,9 +30,9 @@ fn print_entries(show: &AuditShow) -> Answer {
             continue;
         }
         if show.json {
-            render::say_json(&record)?;
+            print::json(&record)?;
         } else {
-            render::say(&line(&record))?;
+            print::line(&line(&record))?;
         }
     }
     Ok(Status::Ok)
@@ -56,11 +57,12 @@ fn line(record: &Record) -> String {
             };
             let rule =
                 verdict.rule.as_deref().map(|rule| format!("  [{rule}]")).unwrap_or_default();
-            let command = inert(&format!("{} {}{rule}", verdict.tool, verdict.preview));
+            let command = escape(&format!("{} {}{rule}", verdict.tool, verdict.preview));
             format!("{style}{decision:<8}{style:#} {command}")
         }
         Event::Outcome(outcome) => {
             let end = match (outcome.exit_code, outcome.signal, &outcome.limit) {
+                (_, _, Some(limit)) if limit == LimitHit::Cancelled.name() => limit.clone(),
                 (_, _, Some(limit)) => format!("ended by the {limit} limit"),
                 (Some(code), _, None) => format!("exit {code}"),
                 (None, Some(signal), None) => format!("signal {signal}"),
@@ -73,18 +75,31 @@ fn line(record: &Record) -> String {
                 outcome.wall.as_secs_f64() * 1e3
             )
         }
+        Event::LeftEnded(end) => {
+            let how = match end.limit.as_deref() {
+                Some(limit) if limit == LimitHit::Cancelled.name() => "were ended".to_owned(),
+                Some(limit) => format!("were ended by the {limit} limit"),
+                None if end.breach => "were ended: their sandbox was no longer whole".to_owned(),
+                None => "have ended".to_owned(),
+            };
+            let after = end.wall.as_secs_f64();
+            format!(
+                "{:<8} of entry {}: the processes that it left running {how}, {after:.1} s",
+                "left", end.entry
+            )
+        }
         Event::Answer(answer) => {
             let style = if answer.answer.is_yes() { GOOD } else { BAD };
             let by = answer.by.as_deref().unwrap_or("nobody");
             let (entry, name) = (answer.entry, answer.answer.name());
-            format!("{style}{:<8}{style:#} to entry {entry}: {name}, by {}", "answer", inert(by))
+            format!("{style}{:<8}{style:#} to entry {entry}: {name}, by {}", "answer", escape(by))
         }
         Event::Failure(failure) => {
             format!(
                 "{BAD}{:<8}{BAD:#} of entry {}: {}",
                 "failure",
                 failure.entry,
-                inert(&failure.step)
+                escape(&failure.step)
             )
         }
         Event::Repaired(repaired) => {
@@ -102,7 +117,7 @@ fn print_counts(stats: &AuditStats) -> Answer {
         counted.add(&record?);
     }
     if stats.json {
-        render::say_json(&WireStats::new(&counted))?;
+        print::json(&WireStats::new(&counted))?;
         return Ok(Status::Ok);
     }
     let rows = [
@@ -120,14 +135,14 @@ fn print_counts(stats: &AuditStats) -> Answer {
         ("denied", counted.denied),
     ];
     for (name, count) in rows {
-        render::say(&format!("{name:<12} {count:>8}"))?;
+        print::line(&format!("{name:<12} {count:>8}"))?;
     }
     for (title, counts) in [("tool", &counted.tools), ("rule", &counted.rules)] {
         for (name, count) in counts.named() {
-            render::say(&format!("{title:<12} {count:>8}  {}", inert(name)))?;
+            print::line(&format!("{title:<12} {count:>8}  {}", escape(name)))?;
         }
         if counts.others() > 0 {
-            render::say(&format!("{title:<12} {:>8}  (others)", counts.others()))?;
+            print::line(&format!("{title:<12} {:>8}  (others)", counts.others()))?;
         }
     }
     Ok(Status::Ok)
@@ -192,17 +207,17 @@ fn print_verdict(args: &AuditVerify) -> Answer {
                 other.map(|expected| format!("the last entry is not the expected {expected}"));
             (Some(summary.entries), Some(summary.head), complaint)
         }
-        Err(error) => (None, None, Some(render::chain(&error))),
+        Err(error) => (None, None, Some(print::chain(&error))),
     };
     if args.json {
         let value = serde_json::json!({
             "ok": complaint.is_none(), "entries": entries, "head": head, "complaint": complaint,
         });
-        render::say_json(&value)?;
+        print::json(&value)?;
     } else if let Some(complaint) = &complaint {
-        render::complain(complaint);
+        print::error(complaint);
     } else if let (Some(entries), Some(head)) = (entries, head) {
-        render::say(&format!("{GOOD}ok{GOOD:#}: {entries} entries, head {head}"))?;
+        print::line(&format!("{GOOD}ok{GOOD:#}: {entries} entries, head {head}"))?;
     }
     Ok(if complaint.is_none() { Status::Ok } else { Status::Unexpected })
 }

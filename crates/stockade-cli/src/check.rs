@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use stockade::ToolCall;
 use stockade::call::Tool;
+use stockade::catalog::EffectKind;
 use stockade::gate::{Examination, Examiner};
-use stockade::inspect::{Found, Input, View};
-use stockade::knowledge::EffectKind;
+use stockade::inspect::{CommandSummary, PathResolver, ProgramInput};
 use stockade::launch::probe;
 use stockade::outcome::Failure;
-use stockade::plan::{Otherwise, describe, describe_closure, describe_files, otherwise};
+use stockade::plan::{
+    Description, Otherwise, describe, describe_closure, describe_files, otherwise,
+};
 use stockade::policy::{By, Decision};
-use stockade::tier::{Description, Tier};
+use stockade::tier::Tier;
 
 use crate::args::{Check, Common, What};
 use crate::call::LINE_BYTES_MAX;
-use crate::considered::Told;
 use crate::exit_code::Status;
-use crate::render::{BAD, FAINT, GOOD, inert};
-use crate::{Answer, code, explain, explained, render, setup, wire};
+use crate::explain::RulesExplanation;
+use crate::print::{BAD, FAINT, GOOD, escape};
+use crate::{Answer, code, explain, print, setup, wire};
 
 /// Decides about one call.
 pub(crate) fn check(check: &Check) -> Answer {
@@ -66,7 +68,7 @@ fn read(file: &Path) -> Result<ToolCall, Box<dyn std::error::Error>> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes > LINE_BYTES_MAX) {
         return Err(format!("read {}: a call has at most 16 MiB", file.display()).into());
     }
-    Ok(wire::parse(&text).map_err(|error| format!("read the call: {error}"))?)
+    Ok(wire::parse(&text).map_err(|error| format!("read the call: {error}"))?.call)
 }
 
 fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answer {
@@ -76,25 +78,26 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
     // Nothing of ours runs a tool that is not ours, so there is nothing to plan.
     let is_ours = !matches!(call.tool, Tool::Unknown(_)) || examiner.registered(&call).is_some();
     let plan = (depth == Depth::Plan && is_ours).then(|| plan_for(&call, &examiner, &examination));
-    let rules = (depth == Depth::Plan).then(|| Told::new(&examiner, &call, &examination));
+    let rules =
+        (depth == Depth::Plan).then(|| RulesExplanation::new(&examiner, &call, &examination));
     let hooks = examiner.hooks_for(&call);
     if common.json {
-        let wire = Wire::new(&examination, plan.as_ref());
+        let wire = CheckOutput::new(&examination, plan.as_ref());
         let notes = examiner.policy().notes();
-        render::say_json(&Wire { notes, rules: rules.as_ref(), hooks, ..wire })?;
+        print::json(&CheckOutput { notes, rules: rules.as_ref(), hooks, ..wire })?;
     } else if !common.quiet {
-        examiner.policy().notes().iter().for_each(|note| render::note(note));
+        examiner.policy().notes().iter().for_each(|note| print::note(note));
         match line_of(&call, &examiner) {
             Some(line) => {
                 let folder = folder_of(&call, &examiner);
-                let told = explained::explanation(line, &folder, &examination);
-                render::say(&explain::render(&told))?;
+                let told = explain::explanation(line, &folder, &examination);
+                print::line(&explain::render(&told))?;
             }
             None => print(&examination)?,
         }
         if examination.ruling.decision < Decision::Deny && !hooks.is_empty() {
-            let names = inert(&hooks.join(", "));
-            render::say(&format!("  {FAINT}hooks would be asked:{FAINT:#} {names}"))?;
+            let names = escape(&hooks.join(", "));
+            print::line(&format!("  {FAINT}hooks would be asked:{FAINT:#} {names}"))?;
         }
         if let Some(rules) = &rules {
             rules.print()?;
@@ -149,45 +152,45 @@ fn line_of<'c>(call: &'c ToolCall, examiner: &Examiner) -> Option<&'c str> {
 /// Where a call would run, by name.
 fn folder_of(call: &ToolCall, examiner: &Examiner) -> PathBuf {
     let root = examiner.root();
-    let view = View::open(root, call.cwd.as_deref());
+    let view = PathResolver::open(root, call.cwd.as_deref());
     view.map_or_else(|_| root.path().to_owned(), |view| view.cwd_path().to_owned())
 }
 
-fn print(examination: &Examination) -> Result<(), render::Unsaid> {
+fn print(examination: &Examination) -> Result<(), print::StdoutError> {
     let ruling = &examination.ruling;
     let style = if ruling.decision == Decision::Allow { GOOD } else { BAD };
     let rule = ruling.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
     let source = ruling.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-    render::say(&format!("{style}{}{style:#}{rule}{}", ruling.decision.name(), inert(&source)))?;
+    print::line(&format!("{style}{}{style:#}{rule}{}", ruling.decision.name(), escape(&source)))?;
     if let Some(reason) = &ruling.reason {
-        render::say(&format!("  {}", inert(reason)))?;
+        print::line(&format!("  {}", escape(reason)))?;
     }
     if let Some(instead) = &ruling.instead {
-        render::say(&format!("  {FAINT}instead:{FAINT:#} {}", inert(instead)))?;
+        print::line(&format!("  {FAINT}instead:{FAINT:#} {}", escape(instead)))?;
     }
     for finding in
         examination.findings.iter().filter(|one| Some(&one.text) != ruling.reason.as_ref())
     {
-        render::say(&format!(
+        print::line(&format!(
             "  {FAINT}also {}:{FAINT:#} {}",
             finding.rule_id(),
-            inert(&finding.text)
+            escape(&finding.text)
         ))?;
     }
     for command in examination.commands.iter().skip(1) {
-        render::say(&format!(
+        print::line(&format!(
             "  {FAINT}inner command:{FAINT:#} {}",
-            inert(&format!("{:?}", command.words))
+            escape(&format!("{:?}", command.words))
         ))?;
     }
     Ok(())
 }
 
-fn print_planned(plan: &Planned) -> Result<(), render::Unsaid> {
+fn print_planned(plan: &Planned) -> Result<(), print::StdoutError> {
     match &plan.first {
         Ok(description) => print_plan(description, "")?,
         Err(failure) => {
-            render::failed(failure);
+            print::failed(failure);
             return Ok(());
         }
     }
@@ -195,28 +198,28 @@ fn print_planned(plan: &Planned) -> Result<(), render::Unsaid> {
         None => Ok(()),
         Some(Ok(description)) => print_plan(description, " where user namespaces are refused"),
         Some(Err(failure)) => {
-            let why = inert(&failure.message);
-            render::say(&format!("where user namespaces are refused nothing runs: {why}"))
+            let why = escape(failure.message());
+            print::line(&format!("where user namespaces are refused nothing runs: {why}"))
         }
     }
 }
 
-fn print_plan(description: &Description, circumstance: &str) -> Result<(), render::Unsaid> {
-    render::say(&format!("steps{circumstance}"))?;
-    render::say(description.to_string().trim_end())?;
-    render::say("guarantees")?;
+fn print_plan(description: &Description, circumstance: &str) -> Result<(), print::StdoutError> {
+    print::line(&format!("steps{circumstance}"))?;
+    print::line(description.to_string().trim_end())?;
+    print::line("guarantees")?;
     for one in &description.enforcement {
         let by = if one.by.is_empty() { "-".to_owned() } else { one.by.join(", ") };
         let kept = format!("{:?}", one.kept).to_lowercase();
         let note = one.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-        render::say(&format!("  {:<12} {kept:<8} {by}{note}", one.guarantee.name()))?;
+        print::line(&format!("  {:<12} {kept:<8} {by}{note}", one.guarantee.name()))?;
     }
     Ok(())
 }
 
 /// The object that `check --json` prints; its fields are stable.
 #[derive(Serialize)]
-struct Wire<'a> {
+struct CheckOutput<'a> {
     decision: Decision,
     by: By,
     rule: Option<&'a str>,
@@ -230,7 +233,7 @@ struct Wire<'a> {
     notes: Vec<String>,
     /// The rules that were considered, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    rules: Option<&'a Told>,
+    rules: Option<&'a RulesExplanation>,
     /// The hooks that would be asked, which `check` does not do: it runs nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hooks: Vec<String>,
@@ -272,7 +275,7 @@ struct WireCommand {
 }
 
 impl WireCommand {
-    fn new(found: &Found) -> Self {
+    fn new(found: &CommandSummary) -> Self {
         let text = |words: &[OsString]| words.iter().map(|w| w.to_string_lossy().into()).collect();
         let of = |kinds: &[EffectKind]| {
             let targets = found.targets.iter().filter(|target| kinds.contains(&target.kind));
@@ -286,7 +289,7 @@ impl WireCommand {
             words: text(&found.words),
             names: found.names.clone(),
             dynamic: found.dynamic,
-            fed: found.input == Input::Given,
+            fed: found.input == ProgramInput::Given,
             span: found.span.map(|span| [span.start, span.end]),
             via: found.via.clone(),
             folders: found.folders.iter().map(|path| path.display().to_string()).collect(),
@@ -309,7 +312,7 @@ struct WirePlan<'a> {
     otherwise: Option<Box<Self>>,
 }
 
-impl<'a> Wire<'a> {
+impl<'a> CheckOutput<'a> {
     fn new(examination: &'a Examination, plan: Option<&'a Planned>) -> Self {
         let ruling = &examination.ruling;
         let finding = |one: &'a stockade::inspect::Finding| WireFinding {
@@ -343,7 +346,7 @@ impl<'a> WirePlan<'a> {
     fn new(plan: &'a Result<Description, Failure>) -> Self {
         match plan {
             Ok(description) => Self {
-                steps: description.steps.iter().map(ToString::to_string).collect(),
+                steps: description.ops.iter().map(ToString::to_string).collect(),
                 enforcement: &description.enforcement,
                 failure: None,
                 otherwise: None,

@@ -11,8 +11,8 @@ use stockade::{Report, Stockade, ToolCall};
 
 use crate::args::Demo;
 use crate::exit_code::Status;
-use crate::render::{BAD, FAINT, GOOD, inert};
-use crate::{Answer, render};
+use crate::print::{BAD, FAINT, GOOD, escape};
+use crate::{Answer, print};
 use battery::{Case, Expected};
 use project::Project;
 
@@ -31,8 +31,8 @@ pub(crate) fn demo(demo: &Demo) -> Answer {
     };
     let mut results = Vec::new();
     if !demo.json {
-        render::say(&format!("project {}", stockade.root().display()))?;
-        render::say(&format!("{}\n", kept(outcome)))?;
+        print::line(&format!("project {}", stockade.root().display()))?;
+        print::line(&format!("{}\n", kept(outcome)))?;
     }
     for case in battery::cases(&project) {
         let result = Ran::new(case, &stockade);
@@ -43,7 +43,7 @@ pub(crate) fn demo(demo: &Demo) -> Answer {
     }
     let failed = results.iter().filter(|result| !result.as_expected).count();
     if demo.json {
-        render::say_json(&Wire {
+        print::json(&DemoOutput {
             project: stockade.root().display().to_string(),
             tier: outcome.tier.name(),
             enforcement: &outcome.enforcement,
@@ -53,7 +53,7 @@ pub(crate) fn demo(demo: &Demo) -> Answer {
     } else {
         let all = results.len();
         let style = if failed == 0 { GOOD } else { BAD };
-        render::say(&format!(
+        print::line(&format!(
             "\n{style}{} of {all} calls came out as expected{style:#}",
             all.saturating_sub(failed)
         ))?;
@@ -74,9 +74,9 @@ fn kept(outcome: &Outcome) -> String {
 
 /// There is no such box here: says why, and what can be shown without one.
 fn unboxed(failure: &Failure, demo: &Demo) -> Status {
-    render::failed(failure);
+    print::failed(failure);
     if demo.tier.is_none() {
-        render::complain("stockade demo --tier process shows the gate without a box");
+        print::error("stockade demo --tier process shows the gate without a box");
     }
     Status::Failed
 }
@@ -108,7 +108,7 @@ impl Ran {
 }
 
 #[derive(Serialize)]
-struct Wire<'a> {
+struct DemoOutput<'a> {
     project: String,
     tier: &'static str,
     enforcement: &'a [Enforced],
@@ -116,15 +116,15 @@ struct Wire<'a> {
     calls: &'a [Ran],
 }
 
-fn print(result: &Ran) -> Result<(), render::Unsaid> {
+fn print(result: &Ran) -> Result<(), print::StdoutError> {
     let (style, mark) = if result.as_expected { (GOOD, "ok  ") } else { (BAD, "FAIL") };
     let came = Expected::of(&result.report);
-    render::say(&format!("{style}{mark}{style:#} {:<50} {came}", result.label))?;
+    print::line(&format!("{style}{mark}{style:#} {:<50} {came}", result.label))?;
     if !result.as_expected {
-        render::say(&format!("       expected {}", result.expected))?;
+        print::line(&format!("       expected {}", result.expected))?;
     }
     match result.report.reason() {
-        Some(reason) => render::say(&format!("       {FAINT}{}{FAINT:#}", inert(&reason))),
+        Some(reason) => print::line(&format!("       {FAINT}{}{FAINT:#}", escape(&reason))),
         None => Ok(()),
     }
 }

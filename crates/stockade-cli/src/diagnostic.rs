@@ -18,9 +18,9 @@ mod underline;
 mod tests;
 
 use anstyle::Style;
-use stockade::shell::tree::Span;
+use stockade::shell::ast::Span;
 
-use crate::render::{BAD, FAINT, inert};
+use crate::print::{BAD, FAINT, escape};
 use excerpt::Excerpt;
 
 /// A part of a line and what is said about it.
@@ -147,7 +147,7 @@ fn place(line: &str, label: &Label, rows: &mut [Row<'_>]) {
     let number_at = |at: usize| rows.partition_point(|row| row.start <= at);
     // The last byte counts: a span that ends with a newline does not reach the next line.
     let (first, last) = (number_at(start), number_at(end.saturating_sub(1).max(start)));
-    let mut text = inert(&label.text).replace('\n', "\\u{a}");
+    let mut text = escape(&label.text).replace('\n', "\\u{a}");
     if last > first {
         text = format!("{text} (to line {last})");
     }

@@ -2,9 +2,9 @@
 
 mod tiers;
 
+use stockade::confine::Oci;
 use stockade::guarantee::Guarantee;
 use stockade::launch::{Checkup, Diagnosis, Form, Prospect, diagnose};
-use stockade::outcome::Failure;
 use stockade::report::Body;
 use stockade::{Policy, Report, Stockade, ToolCall};
 
@@ -12,8 +12,8 @@ use crate::args::Doctor;
 use crate::demo::project::Project;
 use crate::exit_code::Status;
 use crate::matrix::{self, Matrix};
-use crate::render::{BAD, FAINT, GOOD, inert};
-use crate::{Answer, render};
+use crate::print::{BAD, FAINT, GOOD, escape};
+use crate::{Answer, print, setup};
 use tiers::Ladder;
 
 /// Tries every mechanism and the shipped policy itself; the status says whether that can be kept,
@@ -21,18 +21,25 @@ use tiers::Ladder;
 pub(crate) fn doctor(doctor: &Doctor) -> Answer {
     let checkup = diagnose();
     let tried = try_shipped_policy()?;
-    let ladder = Ladder::of(&checkup);
-    let battery = doctor.battery.then(|| matrix::run(doctor.image.as_ref())).transpose();
-    let battery = battery.map_err(|error| format!("run the battery: {error}"))?;
+    let policy = setup::policy_outside_projects(doctor.policy.as_deref())?;
+    let ladder = Ladder::of(&checkup, &policy.oci);
+    let battery = doctor.battery.then(|| run_battery(doctor, policy.oci)).transpose()?;
     let ok = checkup.ok && tried.ok() && battery.as_ref().is_none_or(|matrix| matrix.ok);
     if doctor.json {
-        render::say_json(&told(&checkup, ok, &tried, &ladder, battery.as_ref())?)?;
+        print::json(&told(&checkup, ok, &tried, &ladder, battery.as_ref())?)?;
     } else {
         print(&checkup, &tried)?;
         ladder.print()?;
         battery.as_ref().map_or(Ok(()), matrix::print)?;
     }
     Ok(if ok { Status::Ok } else { Status::Unexpected })
+}
+
+/// Runs the battery with the policy that the user's calls would have.
+fn run_battery(doctor: &Doctor, oci: Oci) -> Result<Matrix, String> {
+    let image = doctor.image.clone().or_else(|| oci.image.clone());
+    let battery = matrix::Battery { image, policy_file: doctor.policy.clone(), oci };
+    battery.run().map_err(|error| format!("run the battery: {error}"))
 }
 
 /// All that is found, as one object.
@@ -67,19 +74,19 @@ fn try_shipped_policy() -> Result<Report, Box<dyn std::error::Error>> {
     Ok(stockade.run(ToolCall::exec(["true"])))
 }
 
-fn print(checkup: &Checkup, tried: &Report) -> Result<(), render::Unsaid> {
+fn print(checkup: &Checkup, tried: &Report) -> Result<(), print::StdoutError> {
     let form = match checkup.form {
         Some(Form::Namespaces) => "a box of namespaces",
         Some(Form::Locks) => "locks without namespaces",
         None => "not possible",
     };
-    render::say(&format!("kernel {}; the jail here: {form}\n", inert(&checkup.kernel)))?;
+    print::line(&format!("kernel {}; the jail here: {form}\n", escape(&checkup.kernel)))?;
     table(checkup)?;
-    render::say("")?;
+    print::line("")?;
     checkup.mechanisms.iter().try_for_each(mechanism)?;
     for fault in &checkup.known_faults {
         let breaks: Vec<&str> = fault.breaks.iter().map(|one| one.name()).collect();
-        render::say(&format!(
+        print::line(&format!(
             "{BAD}known fault{BAD:#} {}: {} ({}); fixed in {}, unless your distribution has repaired \
              it",
             fault.name,
@@ -89,15 +96,15 @@ fn print(checkup: &Checkup, tried: &Report) -> Result<(), render::Unsaid> {
         ))?;
     }
     for erratum in &checkup.landlock_errata {
-        render::say(&format!("landlock {erratum}; a newer kernel has it repaired"))?;
+        print::line(&format!("landlock {erratum}; a newer kernel has it repaired"))?;
     }
     verdict(checkup, tried)
 }
 
 /// Guarantees by mechanisms: what keeps what, and where that is missing.
-fn table(checkup: &Checkup) -> Result<(), render::Unsaid> {
+fn table(checkup: &Checkup) -> Result<(), print::StdoutError> {
     let names: Vec<&str> = checkup.mechanisms.iter().map(|one| one.mechanism).collect();
-    render::say(&format!("{FAINT}{:<12} {:<9}  {}{FAINT:#}", "", "kept", names.join("  ")))?;
+    print::line(&format!("{FAINT}{:<12} {:<9}  {}{FAINT:#}", "", "kept", names.join("  ")))?;
     for Prospect { enforced, .. } in &checkup.guarantees {
         let (name, kept) = (enforced.guarantee.name(), enforced.kept.name());
         let cell = |one: &Diagnosis| {
@@ -105,7 +112,7 @@ fn table(checkup: &Checkup) -> Result<(), render::Unsaid> {
         };
         let cells: Vec<String> = checkup.mechanisms.iter().map(cell).collect();
         let line = format!("{name:<12} {kept:<9}  {}", cells.join("  "));
-        render::say(line.trim_end())?;
+        print::line(line.trim_end())?;
     }
     Ok(())
 }
@@ -118,26 +125,26 @@ fn cell(one: &Diagnosis, guarantee: Guarantee) -> &'static str {
     }
 }
 
-fn mechanism(one: &Diagnosis) -> Result<(), render::Unsaid> {
+fn mechanism(one: &Diagnosis) -> Result<(), print::StdoutError> {
     let (style, mark) = if one.works { (GOOD, "yes") } else { (BAD, "no ") };
-    let (name, found, since) = (one.mechanism, inert(&one.found), one.since);
-    render::say(&format!("{style}{mark}{style:#} {name:<18} {found} {FAINT}({since}){FAINT:#}"))?;
+    let (name, found, since) = (one.mechanism, escape(&one.found), one.since);
+    print::line(&format!("{style}{mark}{style:#} {name:<18} {found} {FAINT}({since}){FAINT:#}"))?;
     match &one.remedy {
-        Some(remedy) => render::say(&format!("    remedy: {}", inert(remedy))),
+        Some(remedy) => print::line(&format!("    remedy: {}", escape(remedy))),
         None => Ok(()),
     }
 }
 
-fn verdict(checkup: &Checkup, tried: &Report) -> Result<(), render::Unsaid> {
+fn verdict(checkup: &Checkup, tried: &Report) -> Result<(), print::StdoutError> {
     let short = checkup.guarantees.iter().filter(|one| !one.is_enough());
     let short: Vec<&str> = short.map(|one| one.enforced.guarantee.name()).collect();
     if short.is_empty() && tried.ok() {
-        return render::say(&format!("\n{GOOD}the shipped policy can be kept here{GOOD:#}"));
+        return print::line(&format!("\n{GOOD}the shipped policy can be kept here{GOOD:#}"));
     }
     let why = if short.is_empty() { String::new() } else { format!(": {}", short.join(" ")) };
-    render::say(&format!("\n{BAD}the shipped policy cannot be kept here{BAD:#}{why}"))?;
-    if let Body::Failed(Failure { message, .. }) = &tried.body {
-        render::say(&format!("  {}", inert(message)))?;
+    print::line(&format!("\n{BAD}the shipped policy cannot be kept here{BAD:#}{why}"))?;
+    if let Body::Failed(failure) = &tried.body {
+        print::line(&format!("  {}", escape(failure.message())))?;
     }
     Ok(())
 }

@@ -29,11 +29,14 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    /// Nobody reads the output any more: 128 and `SIGPIPE`.
+    pub(crate) const BROKEN_PIPE: Self = Self::Program(141);
+
     /// The status for a report.
     pub(crate) fn of(report: &Report) -> Self {
         match &report.body {
             Body::Refused(_) => Self::Refused,
-            Body::Failed(failure) if failure.no_such_program => Self::Missing,
+            Body::Failed(failure) if failure.is_no_such_program() => Self::Missing,
             Body::Failed(_) => Self::Failed,
             Body::Ran(_) if report.timed_out() => Self::TimedOut,
             Body::Ran(_) => match report.exit_code().and_then(|code| u8::try_from(code).ok()) {

@@ -11,14 +11,19 @@
 //!
 //! Plain data in, text out: nothing is looked up here, and all of it is escaped here.
 
+mod line;
+mod rules;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use self::line::explanation;
+pub(crate) use self::rules::RulesExplanation;
 
 use stockade::policy::Decision;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::diagnostic::{self, Label};
-use crate::render::{BAD, FAINT, GOOD, inert};
+use crate::print::{BAD, FAINT, GOOD, escape};
 
 /// What is told about one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,17 +162,17 @@ fn decided(explanation: &Explanation<'_>, out: &mut Vec<String>) {
         rule.unwrap_or_default(),
         source.unwrap_or_default()
     ));
-    out.extend(verdict.reason.as_ref().map(|reason| format!("  {}", inert(reason))));
+    out.extend(verdict.reason.as_ref().map(|reason| format!("  {}", escape(reason))));
     if !verdict.labels.is_empty() {
         let drawn = diagnostic::render(explanation.line, &verdict.labels);
         out.extend(drawn.lines().map(|line| format!("  {line}")));
     }
     if let Some(instead) = &verdict.instead {
-        out.push(format!("  {FAINT}instead:{FAINT:#} {}", inert(instead)));
+        out.push(format!("  {FAINT}instead:{FAINT:#} {}", escape(instead)));
     }
 }
 
 /// A text that stays on its line.
 fn one_line(text: &str) -> String {
-    inert(text).replace('\n', "\\u{a}")
+    escape(text).replace('\n', "\\u{a}")
 }

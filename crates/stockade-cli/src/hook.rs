@@ -4,26 +4,34 @@
 mod answer;
 mod boxed;
 mod event;
+mod guard;
 mod judge;
+mod own_session;
 mod patch_line;
 mod person;
 mod project;
 
 use std::io::Read as _;
 use std::process::ExitCode;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use answer::{Answer, Decided};
 use clap::error::ErrorKind;
 use event::{Event, Kind};
+pub(crate) use guard::guard;
 pub(crate) use judge::program;
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
+use signal_hook::flag::register_conditional_shutdown;
 use stockade::policy::Decision;
 
 use crate::args::{Agent, Hook, HookOptions, When};
 use crate::exit_code::Status;
-use crate::render;
+use crate::print;
 
 /// Agents wait this long for a hook, or longer, and go on without it afterwards.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -39,7 +47,8 @@ pub(crate) fn is_meant() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == "hook")
 }
 
-/// From here on a panic is an answer, too, also in a build that aborts after it.
+/// From here on a panic is an answer, too, also in a build that aborts after it, and a signal ends this
+/// process with the status that refuses.
 pub(crate) fn prepare() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
@@ -47,7 +56,19 @@ pub(crate) fn prepare() {
         refuse(&why);
         leave();
     }));
+    for signal in ENDING {
+        // One that cannot be caught is none that this system has.
+        let caught = register_conditional_shutdown(signal, 2, Arc::new(AtomicBool::new(true)));
+        let _unknown = caught.is_err();
+    }
 }
+
+/// The signals that end a process by default and can be caught. An agent takes a hook that was ended by one
+/// for a hook that has nothing to say, and goes on. `SIGABRT` is also what ends us for want of memory.
+const ENDING: [i32; 15] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTRAP, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU,
+    SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO, SIGSYS,
+];
 
 #[expect(clippy::exit, reason = "after a panic nothing else may run and change the status")]
 fn leave() -> ! {
@@ -136,6 +157,7 @@ fn answered(options: &HookOptions, phase: Phase) -> Result<Answer, String> {
     };
     if let Some(kind) = kind {
         KIND.get_or_init(|| kind);
+        guard::tell(kind);
     }
     drop(event);
     fail_on_purpose();
@@ -145,7 +167,7 @@ fn answered(options: &HookOptions, phase: Phase) -> Result<Answer, String> {
             Err("this event is decided by `stockade hook pre`, and `post` was called".to_owned())
         }
         (Ok(Event::Tool(event)), Phase::Before) => {
-            judge::judge(event, options).map_err(|error| render::chain(&error))
+            judge::judge(event, options).map_err(|error| print::chain(&error))
         }
         (Err(error), _) => Err(error.to_string()),
     }
@@ -178,16 +200,16 @@ fn say(answer: Answer, agent: Agent) -> ExitCode {
         Answer::Decided(decided) => Some(decided.reason.clone()),
     };
     let Some(wire) = answer.wire(kind, agent) else { return Status::Ok.into() };
-    match (render::say_json(&wire), restriction) {
+    match (print::json(&wire), restriction) {
         (Ok(()), None) => Status::Ok.into(),
-        (Ok(()), Some(_)) if render::is_heard() => Status::Ok.into(),
+        (Ok(()), Some(_)) if print::has_reader() => Status::Ok.into(),
         // Where nobody hears the answer, the status has to give it.
         (Ok(()), Some(reason)) => {
-            render::complain_lines(&reason);
+            print::error_lines(&reason);
             Status::Blocked.into()
         }
         (Err(error), _) => {
-            render::complain(&render::chain(&error));
+            print::error(&print::chain(&error));
             Status::Blocked.into()
         }
     }
@@ -199,13 +221,13 @@ fn refuse(why: &str) -> ExitCode {
     let kind = KIND.get().copied().unwrap_or(Kind::PreToolUse);
     let reason = format!(
         "refused: {}\nrule: hook/failed\ninstead: tell the person, who can find out more with `stockade check`",
-        render::inert(why).replace('\n', " ")
+        print::escape(why).replace('\n', " ")
     );
-    render::complain_lines(&reason);
+    print::error_lines(&reason);
     let answer = Answer::Decided(Decided::deny(reason));
     if let Some(wire) = answer.wire(kind, Agent::Claude) {
         // If nobody takes it, the status still refuses.
-        let _unheard = render::say_json(&wire).is_err();
+        let _unheard = print::json(&wire).is_err();
     }
     Status::Blocked.into()
 }

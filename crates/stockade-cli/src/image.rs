@@ -7,7 +7,7 @@ use stockade::launch;
 
 use crate::args::{Image, ImageImport, ImageWhat};
 use crate::exit_code::Status;
-use crate::{Answer, render};
+use crate::{Answer, print};
 
 /// Makes images.
 pub(crate) fn image(image: &Image) -> Answer {
@@ -25,19 +25,19 @@ fn make(typed: &ImageImport) -> Answer {
     let imported = match launch::import(&typed.source, &name, &oci) {
         Ok(imported) => imported,
         Err(failure) => {
-            render::failed(&failure);
+            print::failed(&failure);
             return Ok(Status::Failed);
         }
     };
     for path in &imported.left_out {
-        render::note(&format!("left out, for it is no file, folder or link: {path:?}"));
+        print::note(&format!("left out, for it is no file, folder or link: {path:?}"));
     }
-    render::say(&format!("imported {name}"))?;
+    print::line(&format!("imported {name}"))?;
     match imported.engine {
-        Some(engine) => render::say(&format!("  container: {engine} has it"))?,
-        None => render::say("  container: no engine is here to take it (podman or docker)")?,
+        Some(engine) => print::line(&format!("  container: {engine} has it"))?,
+        None => print::line("  container: no engine is here to take it (podman or docker)")?,
     }
-    render::say(&format!("  gvisor: {}", imported.root.display()))?;
+    print::line(&format!("  gvisor: {}", imported.root.display()))?;
     Ok(Status::Ok)
 }
 

@@ -8,7 +8,7 @@ use stockade::policy::replace;
 
 use crate::args::Init;
 use crate::exit_code::Status;
-use crate::{Answer, render};
+use crate::{Answer, print};
 
 const STARTER: &str = include_str!("../../../policies/starter.toml");
 const PERMISSIONS: u32 = 0o644;
@@ -22,7 +22,7 @@ pub(crate) fn init(init: &Init) -> Answer {
             if error.kind() == ErrorKind::AlreadyExists { "; --force replaces it" } else { "" };
         format!("write {path}: {error}{remedy}")
     })?;
-    render::say(&format!("wrote {path}; try: stockade check run -- rm -rf ."))?;
+    print::line(&format!("wrote {path}; try: stockade check run -- rm -rf ."))?;
     Ok(Status::Ok)
 }
 

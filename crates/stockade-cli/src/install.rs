@@ -12,7 +12,7 @@ use stockade::shell::quoted;
 
 use crate::args::{Agent, Install, Scope};
 use crate::exit_code::Status;
-use crate::{Answer, hook, render};
+use crate::{Answer, hook, print};
 use edit::Edited;
 use settings_file::SettingsFile;
 
@@ -31,22 +31,22 @@ pub(crate) fn install(install: &Install) -> Answer {
         }
     };
     let shown = file.path.display().to_string();
-    let shown = render::inert(&shown);
+    let shown = print::escape(&shown);
     if text == file.text {
         let state = if install.remove { "is not in" } else { "is already in" };
-        render::say(&format!("the hook {state} {shown}"))?;
+        print::line(&format!("the hook {state} {shown}"))?;
         return Ok(Status::Ok);
     }
     if install.dry_run {
         let (old, new) = (file.text.as_deref(), text.as_deref());
-        render::say(diff::unified(&file.path, old, new).trim_end())?;
+        print::line(diff::unified(&file.path, old, new).trim_end())?;
     } else {
         file.write(text.as_deref())?;
         let done = if install.remove { "took the hook out of" } else { "put the hook into" };
-        render::say(&format!("{done} {shown}"))?;
+        print::line(&format!("{done} {shown}"))?;
     }
     if !exact {
-        render::note(
+        print::note(
             "the file was changed since the hook was put in: empty lists and objects around it are gone, too",
         );
     }
@@ -60,12 +60,10 @@ pub(crate) fn install(install: &Install) -> Answer {
 fn advise(install: &Install) {
     match install.agent {
         Agent::Claude => {
-            render::note("sessions that run already use it after they have been started again");
+            print::note("sessions that run already use it after they have been started again");
         }
         Agent::Codex => {
-            render::note(
-                "Codex runs it after you have looked at it there (/hooks), and not before",
-            );
+            print::note("Codex runs it after you have looked at it there (/hooks), and not before");
         }
     }
 }

@@ -7,14 +7,13 @@ mod audit;
 mod call;
 mod check;
 mod code;
-mod considered;
+mod code_session;
 mod demo;
 mod diagnostic;
 mod doctor;
 mod edit;
 mod exit_code;
 mod explain;
-mod explained;
 mod hook;
 mod image;
 mod init;
@@ -22,20 +21,24 @@ mod install;
 mod manual;
 mod matrix;
 mod policy_file;
-mod render;
+mod print;
+mod processes;
 mod rules;
 mod run;
 mod session;
 mod setup;
+mod signals;
+mod streams;
+mod terminal;
 mod tools;
 mod trust;
 mod wire;
 
 use std::process::ExitCode;
 
-use args::{Args, Command};
+use args::{Args, CallCommand, Command};
 use exit_code::Status;
-use render::Unsaid;
+use print::StdoutError;
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
@@ -44,6 +47,9 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 fn main() -> ExitCode {
     if hook::is_meant() {
         hook::prepare();
+        if let Some(status) = hook::guard() {
+            return status;
+        }
     }
     // Before anything else: what runs must not read our environment in /proc.
     if let Err(error) = stockade::launch::hide_supervisor() {
@@ -51,7 +57,7 @@ fn main() -> ExitCode {
         if hook::is_meant() {
             return hook::failed(&why);
         }
-        render::complain(&why);
+        print::error(&why);
         return Status::Failed.into();
     }
     let args = match Args::typed() {
@@ -60,16 +66,21 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let result = match args.command {
-        Command::Run(run) => run::run(&run),
-        Command::Shell(shell) => run::shell(&shell),
+        Command::Call(CallCommand::Run(run)) => run::run(&run),
+        Command::Call(CallCommand::Shell(shell)) => run::shell(&shell),
+        Command::Call(CallCommand::Hook(hook)) => return hook::hook(&hook),
+        Command::Enter(enter) => run::enter(enter),
         Command::Code(code) => code::code(&code),
         Command::SessionHost => session::host(),
-        Command::Call(calls) => call::calls(&calls),
+        Command::CodeSessionHost => code_session::host(),
+        Command::Ps(ps) => processes::ps(&ps),
+        Command::Logs(logs) => processes::logs(&logs),
+        Command::Kill(kill) => processes::kill(&kill),
+        Command::Calls(calls) => call::calls(&calls),
         Command::Check(check) => check::check(&check),
         Command::Tools(tools) => tools::tools(&tools),
         Command::Rules(rules) => rules::rules(&rules),
         Command::Trust(trust) => trust::trust(&trust),
-        Command::Hook(hook) => return hook::hook(&hook),
         Command::Install(install) => install::install(&install),
         Command::Demo(demo) => demo::demo(&demo),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
@@ -84,9 +95,10 @@ fn main() -> ExitCode {
         Ok(status) => status.into(),
         Err(error) => {
             // A reader that went away, as `head` does, has seen what it wanted.
-            let unwanted = error.downcast_ref::<Unsaid>().is_some_and(Unsaid::is_unwanted);
+            let unwanted =
+                error.downcast_ref::<StdoutError>().is_some_and(StdoutError::is_unwanted);
             if !unwanted {
-                render::complain(&render::chain(&*error));
+                print::error(&print::chain(&*error));
             }
             Status::Failed.into()
         }

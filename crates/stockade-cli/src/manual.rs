@@ -5,20 +5,20 @@ use clap::CommandFactory;
 
 use crate::args::{Args, Completions, Man};
 use crate::exit_code::Status;
-use crate::{Answer, render};
+use crate::{Answer, print};
 
 /// Prints completions for one shell.
 pub(crate) fn completions(completions: &Completions) -> Answer {
     let mut script = Vec::new();
     clap_complete::generate(completions.shell, &mut Args::command(), "stockade", &mut script);
-    render::say_bytes(&script)?;
+    print::bytes(&script)?;
     Ok(Status::Ok)
 }
 
 /// Prints the JSON Schema of policy files.
 pub(crate) fn schema() -> Answer {
     let schema = serde_json::to_string_pretty(&stockade::policy::schema()?)?;
-    render::say(&schema)?;
+    print::line(&schema)?;
     Ok(Status::Ok)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn man(man: &Man) -> Answer {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Args::command()).render(&mut page)?;
-            render::say_bytes(&page)?;
+            print::bytes(&page)?;
         }
     }
     Ok(Status::Ok)

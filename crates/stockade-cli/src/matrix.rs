@@ -2,20 +2,22 @@
 //! has, and what came of each, seen from outside.
 
 mod case;
-mod ground;
+mod fixture;
 mod table;
-mod trial;
+mod run;
+
+use std::path::PathBuf;
 
 use serde::Serialize;
-use stockade::confine::{ImageName, Oci};
+use stockade::confine::{EngineName, ImageName, Oci};
 use stockade::launch::{self, Gvisor};
 use stockade::tier::Tier;
 
-use crate::render;
+use crate::print;
 use case::{CASES, Case};
-use ground::Ground;
+use fixture::Fixture;
+use run::CaseResult;
 pub(crate) use table::print;
-use trial::Seen;
 
 /// What came of the battery.
 #[derive(Debug, Serialize)]
@@ -102,14 +104,12 @@ impl Place {
     }
 
     /// Why nothing can be run here.
-    fn lacks(self, image: Option<&ImageName>) -> Option<String> {
+    fn lacks(self, battery: &Battery) -> Option<String> {
         match self {
-            Self::Tier(Tier::Container) if !launch::engines().iter().any(|one| one.1.is_ok()) => {
-                Some("neither podman nor docker answers".to_owned())
-            }
-            Self::Tier(Tier::Container) if image.is_none() => {
-                Some("it needs an image with bash and coreutils: --image NAME".to_owned())
-            }
+            Self::Tier(Tier::Container) => no_engine(&battery.oci).or_else(|| {
+                let needed = "it needs an image with bash and coreutils: --image NAME";
+                battery.image.is_none().then(|| needed.to_owned())
+            }),
             Self::Tier(Tier::Gvisor) => match launch::gvisor() {
                 Gvisor::Works { .. } => None,
                 Gvisor::Missing => Some("there is no runsc".to_owned()),
@@ -120,23 +120,51 @@ impl Place {
     }
 }
 
-/// Runs the whole battery, which takes a minute or two.
-pub(crate) fn run(image: Option<&ImageName>) -> std::io::Result<Matrix> {
-    let columns: Vec<Column> =
-        Place::ALL.into_iter().map(|place| column(place, image)).collect::<Result<_, _>>()?;
-    let ok = columns.iter().flat_map(|column| &column.cells).all(|cell| cell.ok);
-    Ok(Matrix { ok, columns })
+/// Why no engine can be used, in the words of each that is installed.
+fn no_engine(oci: &Oci) -> Option<String> {
+    let engines = launch::engines(oci);
+    if engines.is_empty() {
+        return Some("neither podman nor docker is installed".to_owned());
+    }
+    let complaint = |(name, answer): (EngineName, Result<String, String>)| {
+        answer.map_or_else(|why| Err(format!("{}: {why}", name.name())), |_| Ok(()))
+    };
+    let complaints: Vec<_> = engines.into_iter().map(complaint).collect();
+    let is_any = complaints.iter().any(Result::is_ok);
+    let whys: Vec<String> = complaints.into_iter().filter_map(Result::err).collect();
+    (!is_any).then(|| whys.join("; "))
 }
 
-fn column(place: Place, image: Option<&ImageName>) -> std::io::Result<Column> {
-    let mut not_run = place.lacks(image);
+/// The settings of a battery.
+#[derive(Debug)]
+pub(crate) struct Battery {
+    /// The image of the tier container.
+    pub(crate) image: Option<ImageName>,
+    /// The policy file to try; the user's and the machine's if none is named.
+    pub(crate) policy_file: Option<PathBuf>,
+    /// The engine and the runtime of that policy, with which leftover containers are removed.
+    pub(crate) oci: Oci,
+}
+
+impl Battery {
+    /// Runs all calls in all tiers, which takes a minute or two.
+    pub(crate) fn run(&self) -> std::io::Result<Matrix> {
+        let columns: Vec<Column> =
+            Place::ALL.into_iter().map(|place| column(place, self)).collect::<Result<_, _>>()?;
+        let ok = columns.iter().flat_map(|column| &column.cells).all(|cell| cell.ok);
+        Ok(Matrix { ok, columns })
+    }
+}
+
+fn column(place: Place, battery: &Battery) -> std::io::Result<Column> {
+    let mut not_run = place.lacks(battery);
     let mut cells = Vec::new();
     if not_run.is_none() {
-        let ground = Ground::make(place, image)?;
+        let fixture = Fixture::make()?;
         let mut legal = None;
         for case in CASES {
-            render::note(&format!("{}: {}", place.name(), case.name));
-            let seen = trial::run(place, case, &ground)?;
+            print::note(&format!("{}: {}", place.name(), case.name));
+            let seen = run::run(place, case, &fixture, battery)?;
             if legal.is_none() && seen.failure.is_some() {
                 // Where the legal call cannot be run, this machine does not have the tier.
                 not_run = seen.failure;
@@ -149,13 +177,13 @@ fn column(place: Place, image: Option<&ImageName>) -> std::io::Result<Column> {
     }
     if place == Place::Tier(Tier::Container) && not_run.is_none() {
         // One of the calls has its supervisor killed, which leaves a container behind.
-        launch::reap(&Oci::default()).map_err(|failure| std::io::Error::other(failure.message))?;
+        launch::reap(&battery.oci).map_err(|failure| std::io::Error::other(failure.message()))?;
     }
     Ok(Column { place: place.name(), not_run, cells })
 }
 
-fn cell(place: Place, case: &Case, seen: &Seen, legal: Option<&Seen>) -> Cell {
-    let tellers: Vec<&Seen> = [Some(seen), legal].into_iter().flatten().collect();
+fn cell(place: Place, case: &Case, seen: &CaseResult, legal: Option<&CaseResult>) -> Cell {
+    let tellers: Vec<&CaseResult> = [Some(seen), legal].into_iter().flatten().collect();
     let promised =
         case.guarantee.and_then(|kept| tellers.into_iter().find_map(|one| one.promise(kept)));
     let (end, what) = match (&seen.failure, (case.worked)(seen)) {

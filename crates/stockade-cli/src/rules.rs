@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stockade::confine::Origin;
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 use stockade::policy::{Decision, LoadError};
 
 use crate::args::{Rules, RulesAdd, RulesRemove, RulesTest, RulesWhat, Target};
 use crate::edit::{self, Entry};
 use crate::exit_code::Status;
 use crate::policy_file::{PolicyFile, Whose};
-use crate::render::{BAD, GOOD, inert};
-use crate::{Answer, render, setup};
+use crate::print::{BAD, GOOD, escape};
+use crate::{Answer, print, setup};
 
 /// Shows, adds, removes or tests rules.
 pub(crate) fn rules(rules: &Rules) -> Answer {
@@ -42,13 +42,13 @@ fn add(add: &RulesAdd) -> Answer {
     let text = edit::with_rule(&file.path, &file.text, list, &entry)?;
     let (policy, is_trusted) = file.write(&text)?;
     let path = file.path.display().to_string();
-    render::say(&format!("{} {} in {}", list.name(), inert(add.rule.trim()), inert(&path)))?;
-    let of_rule = |note: &&stockade::policy::rule::Note| note.rule == add.rule.trim();
+    print::line(&format!("{} {} in {}", list.name(), escape(add.rule.trim()), escape(&path)))?;
+    let of_rule = |note: &&stockade::policy::rules::Note| note.rule == add.rule.trim();
     for note in policy.rules.notes().iter().filter(of_rule) {
-        render::note(&note.message);
+        print::note(&note.message);
     }
     if list == Decision::Allow && file.whose == Whose::Project && !is_trusted {
-        render::note("the project's file allows nothing until it is trusted: stockade trust");
+        print::note("the project's file allows nothing until it is trusted: stockade trust");
     }
     Ok(Status::Ok)
 }
@@ -63,11 +63,11 @@ fn remove(remove: &RulesRemove) -> Answer {
             found.push((file, text, lists));
         }
     }
-    let rule = inert(remove.rule.trim());
+    let rule = escape(remove.rule.trim());
     let (file, text, lists) = match <[_; 1]>::try_from(found) {
         Ok([one]) => one,
         Err(found) if found.is_empty() => {
-            render::complain(&format!("{rule} is in no policy file that could be edited"));
+            print::error(&format!("{rule} is in no policy file that could be edited"));
             return Ok(Status::Unexpected);
         }
         Err(_) => {
@@ -80,7 +80,7 @@ fn remove(remove: &RulesRemove) -> Answer {
     file.write(&text)?;
     let list = lists.first().map_or("", |list| list.name());
     let path = file.path.display().to_string();
-    render::say(&format!("removed {list} {rule} from {}", inert(&path)))?;
+    print::line(&format!("removed {list} {rule} from {}", escape(&path)))?;
     Ok(Status::Ok)
 }
 
@@ -158,12 +158,12 @@ fn test(test: &RulesTest) -> Answer {
 
 fn told(tested: &Tested, test: &RulesTest) -> Answer {
     if test.json {
-        render::say_json(tested)?;
+        print::json(tested)?;
     } else {
         for one in &tested.failed {
             let place = one.source.as_deref().unwrap_or("-");
             let line = format!("{place}: {}", one.message);
-            render::say(&format!("{BAD}failed{BAD:#} {}", inert(&line)))?;
+            print::line(&format!("{BAD}failed{BAD:#} {}", escape(&line)))?;
         }
         let Tested { rules, examples, failed } = tested;
         let style = if failed.is_empty() { GOOD } else { BAD };
@@ -171,7 +171,7 @@ fn told(tested: &Tested, test: &RulesTest) -> Answer {
             0 => format!("{examples} examples of {rules} rules hold"),
             some => format!("{some} examples do not hold"),
         };
-        render::say(&format!("{style}{summary}{style:#}"))?;
+        print::line(&format!("{style}{summary}{style:#}"))?;
     }
     Ok(if tested.failed.is_empty() { Status::Ok } else { Status::Unexpected })
 }

@@ -1,51 +1,194 @@
-//! `stockade run` and `stockade shell`: one call, its output, its exit status.
+//! `stockade run` and `stockade shell`: one call, its streams as they come, its exit status.
 
-use std::io::Read;
+use std::io::{self, IsTerminal as _};
 
-use stockade::{Stockade, ToolCall};
+use stockade::call::SessionName;
+use stockade::limits::Limits;
+use stockade::policy::{Mode, Profile};
+use stockade::{Report, Running, Stockade, ToolCall};
 
-use crate::args::{Common, Run, Shell};
+use crate::args::{Common, Enter, Run, Shell};
 use crate::exit_code::Status;
-use crate::{Answer, render, setup};
-
-/// What standard input may hold: it is kept in memory while the program reads it.
-const STDIN_BYTES_MAX: u64 = 64 << 20;
+use crate::print::StdoutError;
+use crate::session::{FrontEnd, Membership, supervised};
+use crate::signals::{Hangup, Interrupts};
+use crate::streams::InputPump;
+use crate::terminal::RawInput;
+use crate::{Answer, print, setup, streams, terminal};
 
 /// Runs one program.
 pub(crate) fn run(run: &Run) -> Answer {
-    let mut call = ToolCall::exec(run.argv.clone());
-    if run.stdin {
-        call = call.with_stdin(read_stdin()?);
-    }
-    perform(&setup::stockade(&run.common, &[])?, call, &run.common)
+    let call = ToolCall::exec(run.argv.clone());
+    let input = if run.stdin { Input::Passed } else { Input::found() };
+    let call = connected(call, run.tty, input);
+    in_session(run.session.as_ref(), None, |place| {
+        perform(&setup::stockade(&run.common, &[])?, call, &run.common, place.as_ref())
+    })
 }
 
 /// Runs one shell line.
 pub(crate) fn shell(shell: &Shell) -> Answer {
-    let call = ToolCall::line(shell.line.clone());
-    if let Some(answered) = shell.answered {
-        return perform(&setup::hooked_stockade(&shell.common, answered)?, call, &shell.common);
-    }
-    perform(&setup::stockade(&shell.common, &shell.only)?, call, &shell.common)
+    let mut call = connected(ToolCall::line(shell.line.clone()), shell.tty, Input::found());
+    call.background = shell.background;
+    in_session(shell.session.as_ref(), shell.folder_fd, |mut place| {
+        if let Some(place) = &mut place {
+            place.is_optional = shell.answered.is_some();
+        }
+        let stockade = match shell.answered {
+            Some(answered) => setup::hooked_stockade(&shell.common, answered)?,
+            None => setup::stockade(&shell.common, &shell.only)?,
+        };
+        perform(&stockade, call, &shell.common, place.as_ref())
+    })
 }
 
-/// Runs a call, and shows what became of it.
-pub(crate) fn perform(stockade: &Stockade, call: ToolCall, common: &Common) -> Answer {
-    let report = stockade.run(setup::placed(call, common));
+/// Opens a shell in the sandbox, or runs a program there, for a person. They have asked for it themselves, so
+/// that nothing is asked that the sandbox contains; deny rules hold.
+pub(crate) fn enter(enter: Enter) -> Answer {
+    let Enter { mut common, session, argv } = enter;
+    common.mode = common.mode.or(Some(Mode::Auto));
+    common.profile = common.profile.or(Some(Profile::Contained));
+    common.timeout = common.timeout.or(Some(Limits::NO_DEADLINE));
+    let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "bash".into());
+    let argv = if argv.is_empty() { vec![shell()] } else { argv };
+    let call = connected(ToolCall::exec(argv), io::stdin().is_terminal(), Input::found());
+    in_session(Some(&session), None, |place| {
+        perform(&setup::stockade(&common, &[])?, call, &common, place.as_ref())
+    })
+}
+
+/// The session of a call, and the front end that waits for it.
+pub(crate) struct InSession<'a> {
+    name: &'a SessionName,
+    front_end: &'a FrontEnd,
+    /// Whether the call runs without it, if it cannot be joined.
+    is_optional: bool,
+}
+
+/// Makes a call here, or in a supervisor of its own if it has a session.
+fn in_session(
+    name: Option<&SessionName>,
+    folder_fd: Option<u8>,
+    work: impl FnOnce(Option<InSession<'_>>) -> Answer,
+) -> Answer {
+    match name {
+        None => work(None),
+        Some(name) => supervised(folder_fd, |front_end| {
+            work(Some(InSession { name, front_end, is_optional: false }))
+        }),
+    }
+}
+
+/// Whether standard input is for the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Passed,
+    Kept,
+}
+
+impl Input {
+    fn found() -> Self {
+        if streams::has_input() { Self::Passed } else { Self::Kept }
+    }
+}
+
+/// The call on a terminal of its own, or with standard input if that is for the program.
+fn connected(call: ToolCall, tty: bool, input: Input) -> ToolCall {
+    match (tty, input) {
+        (true, _) => call.with_terminal(terminal::size()),
+        (false, Input::Passed) => call.with_open_stdin(),
+        (false, Input::Kept) => call,
+    }
+}
+
+/// Runs a call with the streams of this process, and shows what became of it.
+pub(crate) fn perform(
+    stockade: &Stockade,
+    call: ToolCall,
+    common: &Common,
+    place: Option<&InSession<'_>>,
+) -> Answer {
+    let mut call = setup::placed(call, common);
+    // A report keeps the streams apart, and a hook may have to see all of the output first.
+    let is_streamed = !common.json && !stockade.has_post_hooks();
+    if !common.json && streams::is_one_output() {
+        call = call.with_merged_output();
+    }
+    let interrupts = Interrupts::watch(Hangup::End)?;
+    let membership = match place {
+        None => None,
+        Some(InSession { name, front_end, .. }) => {
+            front_end.interrupts(&interrupts)?;
+            match Membership::join(stockade, &call, name) {
+                Ok(membership) => {
+                    call = call.in_session((*name).clone());
+                    Some(membership)
+                }
+                // The agent has asked for the line and not for a session.
+                Err(error) if place.is_some_and(|place| place.is_optional) => {
+                    print::note(&format!("this line shares nothing with others: {error}"));
+                    None
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let (has_input, has_terminal) = (call.streams.open_stdin, call.streams.terminal.is_some());
+    let mut report = match stockade.start(call) {
+        Err(report) => report,
+        Ok(running) => {
+            let _cancellable = interrupts.cancels(running.canceller());
+            if let Some(membership) = &membership {
+                membership.cancels(running.canceller());
+            }
+            let streams = Streams { has_input, has_terminal, is_streamed };
+            match streams.pass(running)? {
+                Some(report) => report,
+                None => return Ok(Status::BROKEN_PIPE),
+            }
+        }
+    };
+    if let (Some(membership), Some(place)) = (membership, place) {
+        membership.finish(&mut report, &place.front_end.waits);
+        place.front_end.tell_folder(report.session_folder());
+    }
     if common.json {
-        render::say_json(&report)?;
+        print::json(&report)?;
     } else {
-        render::report(&report, common.quiet)?;
+        if !is_streamed {
+            print::output(&report)?;
+        }
+        print::ending(&report, common.quiet);
     }
-    Ok(Status::of(&report))
+    Ok(interrupts.status().unwrap_or_else(|| Status::of(&report)))
 }
 
-fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let mut bytes = Vec::new();
-    let mut limited = std::io::stdin().lock().take(STDIN_BYTES_MAX.saturating_add(1));
-    limited.read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > STDIN_BYTES_MAX) {
-        return Err("pass standard input on: it is larger than 64 MiB; put it into a file".into());
+/// How the streams of a call meet those of this process.
+#[derive(Clone, Copy)]
+struct Streams {
+    has_input: bool,
+    has_terminal: bool,
+    is_streamed: bool,
+}
+
+impl Streams {
+    /// Passes them on to the end of the call; nothing if nobody reads the output any more.
+    fn pass(self, running: Running) -> Result<Option<Report>, Box<dyn std::error::Error>> {
+        let _raw = self.has_terminal.then(RawInput::begin).transpose()?;
+        if self.has_terminal {
+            terminal::follow_size(running.terminal())?;
+        }
+        let end = if self.has_terminal { streams::END_OF_TRANSMISSION } else { b"" };
+        let pump = self.has_input.then(|| InputPump::start(running.stdin_writer(), end));
+        let _pump = pump.transpose()?;
+        while let Some(event) = running.next_event() {
+            match if self.is_streamed { print::event(&event) } else { Ok(()) } {
+                Ok(()) => {}
+                // As by SIGPIPE, the call ends.
+                Err(error) if StdoutError::is_unwanted(&error) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Some(running.wait()))
     }
-    Ok(bytes)
 }

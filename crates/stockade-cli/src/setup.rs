@@ -5,44 +5,48 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stockade::confine::Network;
-use stockade::gate::{Answer, Approver, Examiner, Prompt};
+use stockade::confine::{Network, Ports};
+use stockade::gate::{Approver, ApproverAnswer, Examiner, Prompt};
 use stockade::guarantee::{Guarantee, Kept};
-use stockade::launch::Warmth;
+use stockade::inspect::Root;
+use stockade::launch::PoolSize;
 use stockade::limits::Limits;
 use stockade::policy::{Dialect, LoadError, Mode, PolicyFiles, Sources, TrustStore};
-use stockade::stockade::{OpenError, default_journal};
 use stockade::tier::Tier;
-use stockade::{Policy, Stockade, ToolCall};
+use stockade::{Builder, OpenError, Policy, Stockade, ToolCall, default_journal};
 
 use crate::args::{self, Agent, Answered, Common, HookOptions, Net};
 use crate::ask::Terminal;
-use crate::render;
+use crate::print;
 
 /// Opens all that one run needs: nothing is made for a next one.
 pub(crate) fn stockade(common: &Common, only: &[String]) -> Result<Stockade, SetupError> {
-    warm_stockade(common, only, Warmth::Cold)
+    warm_stockade(common, only, PoolSize::NoTemplates)
 }
 
 /// Opens all that runs need, with this much made in advance.
 pub(crate) fn warm_stockade(
     common: &Common,
     only: &[String],
-    warmth: Warmth,
+    pool_size: PoolSize,
 ) -> Result<Stockade, SetupError> {
+    let builder = builder(common, only)?.pool(pool_size);
+    let terminal = if common.no_ask { None } else { Terminal::find(own_policy(common)) };
+    let builder = match terminal {
+        Some(terminal) => builder.approver(Arc::new(terminal)),
+        None => builder,
+    };
+    builder.open().map_err(SetupError::Open)
+}
+
+/// All that runs need, before it is opened.
+pub(crate) fn builder(common: &Common, only: &[String]) -> Result<Builder, SetupError> {
     let policy = policy(common, only)?;
     if !common.quiet {
-        policy.notes().iter().for_each(|note| render::note(note));
+        policy.notes().iter().for_each(|note| print::note(note));
     }
     let journal = journal(common.journal.as_deref())?;
-    let stockade =
-        Stockade::open(&common.sources.root, policy, &journal).map_err(SetupError::Open)?;
-    let stockade = stockade.with_warmth(warmth);
-    let terminal = if common.no_ask { None } else { Terminal::find(own_policy(common)) };
-    Ok(match terminal {
-        Some(terminal) => stockade.with_approver(Arc::new(terminal)),
-        None => stockade,
-    })
+    Ok(Stockade::builder(&common.sources.root, policy).journal(&journal))
 }
 
 /// Opens what a line needs that `stockade hook` has put into the box. The agent gets what it would
@@ -52,13 +56,12 @@ pub(crate) fn hooked_stockade(common: &Common, answered: Answered) -> Result<Sto
     let sources = Sources { agents_run_hooks: true, ..sources(&common.sources) };
     let policy = overridden(sources.load()?, common, &[])?;
     let journal = journal(common.journal.as_deref())?;
-    let stockade =
-        Stockade::open(&common.sources.root, policy, &journal).map_err(SetupError::Open)?;
-    let stockade = stockade.with_warmth(Warmth::Cold);
-    Ok(match answered {
-        Answered::Yes => stockade.with_approver(Arc::new(Agreed)),
-        Answered::None => stockade,
-    })
+    let builder = Stockade::builder(&common.sources.root, policy).journal(&journal);
+    let builder = match answered {
+        Answered::Yes => builder.approver(Arc::new(Agreed)),
+        Answered::None => builder,
+    };
+    builder.pool(PoolSize::NoTemplates).open().map_err(SetupError::Open)
 }
 
 /// The person who said yes in the agent, where the hook had put the question.
@@ -70,8 +73,8 @@ impl Approver for Agreed {
         "agent"
     }
 
-    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> Answer {
-        Answer::Once
+    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> ApproverAnswer {
+        ApproverAnswer::Once
     }
 }
 
@@ -84,8 +87,7 @@ pub(crate) fn own_policy(common: &Common) -> Option<PathBuf> {
 /// Opens what a look needs, which leaves no trace.
 pub(crate) fn examiner(common: &Common, only: &[String]) -> Result<Examiner, SetupError> {
     let policy = policy(common, only)?;
-    let root = policy
-        .open_root(&common.sources.root)
+    let root = Root::open_for(&common.sources.root, &policy)
         .map_err(|error| SetupError::Open(OpenError::Root(error)))?;
     Ok(Examiner::new(root, policy))
 }
@@ -188,13 +190,40 @@ fn apply_box(common: &Common, policy: &mut Policy) -> Result<(), SetupError> {
         policy.require.insert(Guarantee::Reads, Kept::Full);
     }
     policy.files.toolchains.extend(&common.toolchain);
-    match common.net {
-        Some(Net::None) => {
-            policy.network = Network::None;
-            policy.require.insert(Guarantee::Network, Kept::Full);
+    if let Some(net) = common.net {
+        policy.network = match net {
+            Net::None => Network::None,
+            Net::Loopback => Network::Loopback,
+            Net::Host => Network::Host,
+        };
+    }
+    add_ports(common, policy)?;
+    if common.net.is_some() && policy.network.is_own() {
+        let is_open = policy.ports.open_in(policy.network);
+        let kept = if is_open { Kept::Partial } else { Kept::Full };
+        policy.require.insert(Guarantee::Network, kept);
+    }
+    Ok(())
+}
+
+/// Ports that were typed are added to those of the policy.
+fn add_ports(common: &Common, policy: &mut Policy) -> Result<(), SetupError> {
+    let ports = &mut policy.ports;
+    for (option, typed, list) in [
+        ("--publish", &common.publish, &mut ports.publish),
+        ("--host-port", &common.host_port, &mut ports.host),
+    ] {
+        if !typed.is_empty() && policy.network == Network::None {
+            return Err(SetupError::PortWithoutNetwork { option });
         }
-        Some(Net::Host) => policy.network = Network::Host,
-        None => {}
+        for port in typed {
+            if !list.contains(port) {
+                list.push(*port);
+            }
+        }
+        if list.len() > Ports::MAX {
+            return Err(SetupError::Ports { option });
+        }
     }
     Ok(())
 }
@@ -217,6 +246,20 @@ pub(crate) fn sources(typed: &args::Sources) -> Sources {
         mode: None,
         agents_run_hooks: false,
     }
+}
+
+/// The policy of the machine and the user, where no project has a say.
+pub(crate) fn policy_outside_projects(named: Option<&Path>) -> Result<Policy, SetupError> {
+    let typed = args::Sources {
+        root: PathBuf::from("/"),
+        policy: named.map(Path::to_owned),
+        settings: Vec::new(),
+        rules: Vec::new(),
+        dialect: Vec::new(),
+    };
+    let found = sources(&typed);
+    let files = PolicyFiles { project: None, ..found.files };
+    Ok(Sources { files, ..found }.load()?)
 }
 
 /// The policy files that are found by themselves.
@@ -244,6 +287,10 @@ pub(crate) enum SetupError {
         #[source]
         source: std::io::Error,
     },
+    #[error("use {option}: there is no network to open ports of; hint: add --net loopback")]
+    PortWithoutNetwork { option: &'static str },
+    #[error("use {option}: at most {} ports can be open", Ports::MAX)]
+    Ports { option: &'static str },
     #[error("use mode bypass: settings that apply here forbid it (disableBypassPermissionsMode)")]
     Bypass,
     #[error("find a place for the journal: there is no home folder; name it with --journal")]

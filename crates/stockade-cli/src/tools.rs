@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use stockade::Policy;
 use stockade::call::nearest;
-use stockade::policy::tool::{Declaration, Risk};
-use stockade::registry::{Registry, Typed, typed};
+use stockade::policy::tools::{Declaration, Risk};
+use stockade::registry::{BuiltinTool, Registry, builtin_tools};
 
 use crate::args::{Tools, ToolsWhat};
 use crate::exit_code::Status;
-use crate::render::{FAINT, inert};
-use crate::{Answer, render, setup};
+use crate::print::{FAINT, escape};
+use crate::{Answer, print, setup};
 
 /// Lists tools, or describes one.
 pub(crate) fn tools(tools: &Tools) -> Answer {
@@ -20,8 +20,8 @@ pub(crate) fn tools(tools: &Tools) -> Answer {
         ToolsWhat::List(list) => {
             let all = all(&setup::sources(&list.sources).load()?);
             if list.json {
-                let tools: Vec<Wire<'_>> = all.iter().map(Wire::of).collect();
-                render::say_json(&Listed { tools })?;
+                let tools: Vec<McpTool<'_>> = all.iter().map(McpTool::of).collect();
+                print::json(&Listed { tools })?;
             } else {
                 all.iter().try_for_each(print_line)?;
             }
@@ -31,7 +31,7 @@ pub(crate) fn tools(tools: &Tools) -> Answer {
             let tool = all.iter().find(|tool| tool.name == one.name);
             let tool = tool.ok_or_else(|| missing(&one.name, &all))?;
             if one.json {
-                render::say_json(&Wire::of(tool))?;
+                print::json(&McpTool::of(tool))?;
             } else {
                 print_whole(tool)?;
             }
@@ -54,14 +54,14 @@ struct Shown {
 }
 
 fn all(policy: &Policy) -> Vec<Shown> {
-    let ours = typed().into_iter().map(|tool| of_ours(tool, policy));
+    let ours = builtin_tools().into_iter().map(|tool| of_ours(tool, policy));
     let registry = Registry::of(&policy.tools, Path::new("."));
     let registered = registry.all().into_iter().map(|tool| of_registry(&tool.declaration));
     ours.chain(registered.collect::<Vec<_>>()).collect()
 }
 
-fn of_ours(tool: Typed, policy: &Policy) -> Shown {
-    let Typed { name, description, input, risk } = tool;
+fn of_ours(tool: BuiltinTool, policy: &Policy) -> Shown {
+    let BuiltinTool { name, description, input, risk } = tool;
     let runs = risk.iter().any(|risk| risk == Risk::Executes.name());
     let tier = if runs { policy.tier.to_string() } else { "inline".to_owned() };
     let idempotent = risk.iter().all(|risk| risk == Risk::Reads.name());
@@ -93,29 +93,29 @@ fn missing(name: &str, all: &[Shown]) -> String {
     }
 }
 
-fn print_line(tool: &Shown) -> Result<(), render::Unsaid> {
+fn print_line(tool: &Shown) -> Result<(), print::StdoutError> {
     let first = tool.description.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let (name, first) = (inert(&tool.name), inert(first));
-    render::say(&format!("{name:<20} {FAINT}{:<10}{FAINT:#} {first}", tool.tier))
+    let (name, first) = (escape(&tool.name), escape(first));
+    print::line(&format!("{name:<20} {FAINT}{:<10}{FAINT:#} {first}", tool.tier))
 }
 
 fn print_whole(tool: &Shown) -> Result<(), Box<dyn std::error::Error>> {
     let risks = if tool.risks.is_empty() { "none".to_owned() } else { tool.risks.join(", ") };
-    render::say(&inert(&tool.name))?;
+    print::line(&escape(&tool.name))?;
     for line in tool.description.lines() {
-        render::say(&format!("  {}", inert(line)))?;
+        print::line(&format!("  {}", escape(line)))?;
     }
-    render::say(&format!("  {FAINT}tier:{FAINT:#}       {}", tool.tier))?;
-    render::say(&format!("  {FAINT}risk:{FAINT:#}       {risks}"))?;
+    print::line(&format!("  {FAINT}tier:{FAINT:#}       {}", tool.tier))?;
+    print::line(&format!("  {FAINT}risk:{FAINT:#}       {risks}"))?;
     if let Some(limits) = &tool.limits {
-        render::say(&format!("  {FAINT}limits:{FAINT:#}     {limits}"))?;
+        print::line(&format!("  {FAINT}limits:{FAINT:#}     {limits}"))?;
     }
     let again = if tool.idempotent { "yes" } else { "no" };
-    render::say(&format!("  {FAINT}idempotent:{FAINT:#} {again}"))?;
-    render::say(&format!("  {FAINT}from:{FAINT:#}       {}", inert(&tool.source)))?;
-    render::say(&format!("  {FAINT}input:{FAINT:#}"))?;
+    print::line(&format!("  {FAINT}idempotent:{FAINT:#} {again}"))?;
+    print::line(&format!("  {FAINT}from:{FAINT:#}       {}", escape(&tool.source)))?;
+    print::line(&format!("  {FAINT}input:{FAINT:#}"))?;
     for line in serde_json::to_string_pretty(&tool.input)?.lines() {
-        render::say(&format!("    {}", inert(line)))?;
+        print::line(&format!("    {}", escape(line)))?;
     }
     Ok(())
 }
@@ -123,13 +123,13 @@ fn print_whole(tool: &Shown) -> Result<(), Box<dyn std::error::Error>> {
 /// The answer to `tools/list`.
 #[derive(Serialize)]
 struct Listed<'a> {
-    tools: Vec<Wire<'a>>,
+    tools: Vec<McpTool<'a>>,
 }
 
 /// A tool of MCP.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire<'a> {
+struct McpTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -159,7 +159,7 @@ struct Meta<'a> {
     source: &'a str,
 }
 
-impl<'a> Wire<'a> {
+impl<'a> McpTool<'a> {
     fn of(tool: &'a Shown) -> Self {
         let has = |risk: Risk| tool.risks.iter().any(|one| one == risk.name());
         let changes = has(Risk::Writes) || has(Risk::Executes);

@@ -4,12 +4,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use stockade::bounded::{self, Links, TEXT_BYTES_MAX};
-use stockade::policy::{Content, Form, ProjectFile, Sources, Trust as State, TrustStore};
+use stockade::policy::{Content, FileFormat, ProjectFile, Sources, Trust as State, TrustStore};
 
 use crate::args::Trust;
 use crate::exit_code::Status;
-use crate::render::{FAINT, inert};
-use crate::{Answer, render, setup};
+use crate::print::{FAINT, escape};
+use crate::{Answer, print, setup};
 
 /// Shows what files would loosen and trusts them, or shows and takes back what was trusted.
 pub(crate) fn trust(trust: &Trust) -> Answer {
@@ -41,15 +41,15 @@ pub(crate) fn trust(trust: &Trust) -> Answer {
             continue;
         }
         if !trust.yes && !is_wanted(&file.path)? {
-            render::say("not trusted")?;
+            print::line("not trusted")?;
             continue;
         }
         store.trust(&file.path, &content.text)?;
         store.write().map_err(|error| format!("write {}: {error}", place.display()))?;
-        render::say(&format!("trusted {}", shown(&file.path)))?;
+        print::line(&format!("trusted {}", shown(&file.path)))?;
     }
     if !found {
-        render::say("there is no file of the project to trust")?;
+        print::line("there is no file of the project to trust")?;
     }
     Ok(Status::Ok)
 }
@@ -61,9 +61,9 @@ fn files(trust: &Trust, sources: &Sources) -> Result<Vec<ProjectFile>, Box<dyn s
     }
     let file = |path: &PathBuf| {
         let form = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("toml") => Form::Policy,
-            Some("json") => Form::Claude { root: trust.root.clone() },
-            Some("rules") => Form::Codex,
+            Some("toml") => FileFormat::Policy,
+            Some("json") => FileFormat::Claude { root: trust.root.clone() },
+            Some("rules") => FileFormat::Codex,
             _ => {
                 let what = "it is no policy (.toml), no settings (.json) and no rules (.rules)";
                 return Err(format!("trust {}: {what}", path.display()).into());
@@ -75,23 +75,27 @@ fn files(trust: &Trust, sources: &Sources) -> Result<Vec<ProjectFile>, Box<dyn s
 }
 
 /// Tells what a file would loosen; says whether there is something to trust.
-fn show(file: &ProjectFile, content: &Content, store: &TrustStore) -> Result<bool, render::Unsaid> {
+fn show(
+    file: &ProjectFile,
+    content: &Content,
+    store: &TrustStore,
+) -> Result<bool, print::StdoutError> {
     let path = shown(&file.path);
     if content.loosens.is_empty() {
-        render::say(&format!("{path} loosens nothing, so it needs no trust"))?;
+        print::line(&format!("{path} loosens nothing, so it needs no trust"))?;
         return Ok(false);
     }
     let state = match store.of(&file.path, &content.text) {
         State::Given => {
-            render::say(&format!("{path} is trusted"))?;
+            print::line(&format!("{path} is trusted"))?;
             return Ok(false);
         }
         State::Changed => " has changed since it was trusted; it",
         State::None => "",
     };
-    render::say(&format!("{path}{state} would loosen the policy:"))?;
+    print::line(&format!("{path}{state} would loosen the policy:"))?;
     for what in &content.loosens {
-        render::say(&format!("  {}", inert(what)))?;
+        print::line(&format!("  {}", escape(what)))?;
     }
     Ok(true)
 }
@@ -123,10 +127,10 @@ fn list(store: &TrustStore) -> Answer {
             Err(_) => "not there",
         };
         let since = &trusted.since;
-        render::say(&format!("{} {FAINT}since {since}, {state}{FAINT:#}", shown(path)))?;
+        print::line(&format!("{} {FAINT}since {since}, {state}{FAINT:#}", shown(path)))?;
     }
     if none {
-        render::say("no file is trusted")?;
+        print::line("no file is trusted")?;
     }
     Ok(Status::Ok)
 }
@@ -136,17 +140,17 @@ fn remove(store: &mut TrustStore, files: &[ProjectFile]) -> Answer {
     for file in files {
         if store.remove(&file.path) {
             removed = true;
-            render::say(&format!("{} is not trusted any more", shown(&file.path)))?;
+            print::line(&format!("{} is not trusted any more", shown(&file.path)))?;
         }
     }
     if removed {
         store.write()?;
         return Ok(Status::Ok);
     }
-    render::say("none of these was trusted")?;
+    print::line("none of these was trusted")?;
     Ok(Status::Unexpected)
 }
 
 fn shown(path: &Path) -> String {
-    inert(&path.display().to_string())
+    escape(&path.display().to_string())
 }

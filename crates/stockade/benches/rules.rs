@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use stockade::policy::Decision;
-use stockade::policy::rule::{CommandFacts, Facts, PathFacts, Place, Rule, Rules};
+use stockade::policy::rules::{CommandFacts, Facts, PathFacts, Place, Rule, Rules};
 
 use timing::{micros, spread};
 

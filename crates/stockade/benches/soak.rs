@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stockade::launch::Warmth;
+use stockade::launch::PoolSize;
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
@@ -37,8 +37,9 @@ fn main() {
     let project = folder.path().join("project");
     fs::create_dir(&project).unwrap();
     let policy = Policy { tier: Tier::Jail, ..Policy::shipped() };
-    let stockade = Stockade::open(&project, policy, &folder.path().join("journal.jsonl")).unwrap();
-    let stockade = stockade.with_warmth(Warmth::Warm { spares: 2 });
+    let journal = folder.path().join("journal.jsonl");
+    let builder = Stockade::builder(&project, policy).journal(&journal);
+    let stockade = builder.pool(PoolSize::Templates { spares: 2 }).open().unwrap();
     run(&stockade, UNCOUNTED);
     let before = look();
     let mut table = String::from(

@@ -5,18 +5,18 @@ pub mod changes;
 mod digest;
 mod edit;
 mod error;
+pub(crate) mod folders;
 mod glob;
 mod grep;
-mod ignored;
+mod ignore_lists;
 pub mod leftover;
 mod lines;
-mod nearest;
+mod suggest;
 mod open;
-mod put;
+mod write;
 mod read;
 pub mod risky;
-pub mod survey;
-mod told;
+mod tool_output;
 mod tree;
 
 use std::fmt;
@@ -26,20 +26,20 @@ use std::time::Instant;
 
 use rustix::fs::Stat;
 
-pub use changes::{Change, Changes, Kind};
+pub use changes::{Change, ChangeKind, Changes};
 pub use error::FileError;
-pub use told::Told;
+pub use tool_output::ToolOutput;
 
 use crate::call::FileCall;
-use crate::inspect::Placed;
+use crate::inspect::ResolvedPath;
 
 /// Which files a search may look at and name.
-pub trait Sight: fmt::Debug + Send {
+pub trait Visibility: fmt::Debug + Send {
     /// Whether this real path may be shown.
     fn sees(&self, path: &Path) -> bool;
 
     /// Whether a file may have another name that must not be shown.
-    fn hides_twin(&self, stat: &Stat) -> bool;
+    fn hides_link(&self, stat: &Stat) -> bool;
 }
 
 /// One call with all that it needs.
@@ -48,9 +48,9 @@ pub struct Job<'j> {
     /// What is to be done.
     pub call: &'j FileCall,
     /// With which file or folder.
-    pub place: &'j Placed,
+    pub place: &'j ResolvedPath,
     /// What a search may look at.
-    pub sight: &'j dyn Sight,
+    pub sight: &'j dyn Visibility,
     /// The project root: the handle, and its real path.
     pub root: (BorrowedFd<'j>, &'j Path),
     /// Paths are told relative to this folder.
@@ -67,10 +67,10 @@ pub struct Job<'j> {
 
 impl Job<'_> {
     /// Carries it out. What goes wrong is told, as a program would on standard error.
-    pub fn perform(&self) -> Result<Told, FileError> {
+    pub fn perform(&self) -> Result<ToolOutput, FileError> {
         match self.call {
             FileCall::Read(read) => read::read(self, read),
-            FileCall::Write(write) => put::write(self, write),
+            FileCall::Write(write) => write::write(self, write),
             FileCall::Edit(edit) => edit::edit(self, edit),
             FileCall::Glob(glob) => glob::glob(self, glob),
             FileCall::Grep(grep) => grep::grep(self, grep),

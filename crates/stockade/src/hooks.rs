@@ -1,118 +1,118 @@
-//! Hooks: commands and closures that are asked before a call is decided about, and told after it has
-//! run.
+//! Hooks: commands and closures that run before a call is decided and after it has run.
 //!
-//! A hook may tighten, answer a question, or rewrite the input, which is then inspected again. It
-//! lifts no refusal. One that fails in any way refuses. Of several the strictest wins, and their
-//! order does not matter. Commands speak the protocol of coding agents: `docs/hooks.md`.
+//! A hook can deny a call, ask a person, answer a question, or rewrite the input, which is then
+//! inspected again. It cannot lift a refusal. A hook that fails denies the call. Among several
+//! hooks the strictest wins, in any order. Commands speak the protocol of coding agents:
+//! `docs/hooks.md`.
 
-mod asking;
-mod counsel;
+mod combine;
 mod event;
-mod fault;
 pub mod input;
-mod redact;
 mod reply;
+mod run;
 pub mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use asking::Occasion;
-pub use counsel::{Counsel, Opinion, counsel};
-pub use event::{Done, Event, Session};
-pub use fault::Fault;
-pub use redact::{Aftermath, aftermath, redacted};
+pub use combine::{Opinion, PostResult, PreDecision, post_result, pre_decision, redacted};
+pub use event::{CallResult, Event, Session};
 pub use reply::{Replacement, Reply, TEXT_CHARS_MAX};
+pub use run::{HookFault, HookQuery};
 
 use crate::limits::LimitHit;
 use crate::policy::Hook;
-use crate::policy::hook::{HookCommand, TIMEOUT};
+use crate::policy::hooks::{HookCommand, TIMEOUT};
 
-/// Which hook it is.
+/// The identity of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Voice {
+pub struct HookId {
     /// Its name.
     pub name: String,
-    /// Where it is written, as `file:line`; none for a closure.
+    /// The place of its declaration as `file:line`; none for a closure.
     pub source: Option<String>,
 }
 
-/// What one hook said, or how it failed.
+/// The reply of one hook, or its failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
-    /// Which.
-    pub voice: Voice,
+pub struct HookResult {
+    /// The hook.
+    pub hook_id: HookId,
     /// Its reply.
-    pub result: Result<Reply, Fault>,
+    pub result: Result<Reply, HookFault>,
 }
 
-/// Something that a hook says, under its name.
+/// A message of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct Spoken {
-    /// Who.
+pub struct HookMessage {
+    /// The name of the hook.
     pub hook: String,
-    /// What.
+    /// The message.
     pub text: String,
 }
 
-/// Runs the commands of hooks: the launcher, or nothing at all in a program that starts none.
+/// Runs the commands of hooks. A program that starts no processes has no runner.
 pub trait Runner: fmt::Debug + Send + Sync {
-    /// Runs one command to its end, with these bytes on its standard input, and no longer than
-    /// this.
-    fn run(&self, command: &HookCommand, stdin: Vec<u8>, wall: Duration) -> Result<Ran, Fault>;
+    /// Runs one command with these bytes on its standard input, and kills it after this time.
+    fn run(
+        &self,
+        command: &HookCommand,
+        stdin: Vec<u8>,
+        wall: Duration,
+    ) -> Result<CommandOutput, HookFault>;
 }
 
-/// What was seen of a command that ran.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct CommandOutput {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: CommandExit,
     /// Its standard output.
     pub stdout: Vec<u8>,
     /// Its standard error.
     pub stderr: Vec<u8>,
-    /// Whether either is not all that it wrote.
+    /// Whether some of the output was dropped.
     pub is_cut: bool,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// By itself, with this code.
+pub enum CommandExit {
+    /// With this exit code.
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// After this time, with its whole tree.
+    /// Killed after this time, with its whole process tree.
     TimedOut(Duration),
     /// By another limit.
     Limit(LimitHit),
-    /// That cannot be told.
+    /// Not known.
     Lost,
 }
 
-/// A hook in the library.
-pub type Closure = dyn Fn(&Event) -> Reply + Send + Sync;
+/// A hook of the host program.
+pub type HookClosure = dyn Fn(&Event) -> Reply + Send + Sync;
 
 /// The hooks of one gate.
 pub struct Hooks {
     commands: Vec<Hook>,
-    closures: Vec<Inner>,
+    closures: Vec<ClosureHook>,
     runner: Option<Arc<dyn Runner>>,
     session: Arc<Session>,
-    /// How long a closure may take.
+    /// The time limit of a closure.
     patience: Duration,
 }
 
 #[derive(Clone)]
-struct Inner {
-    voice: Voice,
-    event: crate::policy::hook::Event,
-    closure: Arc<Closure>,
+struct ClosureHook {
+    hook_id: HookId,
+    event: crate::policy::hooks::Event,
+    closure: Arc<HookClosure>,
 }
 
 impl Hooks {
-    /// The commands of a policy. Without a runner each of them refuses what it is for.
+    /// The hooks of a policy. Without a runner, each command denies the calls that it matches.
     pub fn new(commands: Vec<Hook>) -> Self {
         Self {
             commands,
@@ -123,59 +123,59 @@ impl Hooks {
         }
     }
 
-    /// The same, with something that runs them.
+    /// Sets the runner of commands.
     #[must_use]
     pub fn with_runner(mut self, runner: Arc<dyn Runner>) -> Self {
         self.runner = Some(runner);
         self
     }
 
-    /// The same, for calls of this session.
+    /// Sets the session that hooks are told about.
     #[must_use]
     pub fn with_session(mut self, session: Session) -> Self {
         self.session = Arc::new(session);
         self
     }
 
-    /// The same, with a closure that is asked about every call.
+    /// Adds a closure for every call.
     #[must_use]
     pub fn with_closure(
         mut self,
-        event: crate::policy::hook::Event,
+        event: crate::policy::hooks::Event,
         name: impl Into<String>,
         closure: impl Fn(&Event) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        let voice = Voice { name: name.into(), source: None };
-        let closure: Arc<Closure> = Arc::new(closure);
-        self.closures.push(Inner { voice, event, closure });
+        let hook_id = HookId { name: name.into(), source: None };
+        let closure: Arc<HookClosure> = Arc::new(closure);
+        self.closures.push(ClosureHook { hook_id, event, closure });
         self
     }
 
-    /// The same, with this much time for each closure. One that takes longer has refused, though
-    /// its thread goes on: nothing can end it.
+    /// Sets the time limit of closures. A closure that takes longer denies the call; its thread
+    /// keeps running, because nothing can end it.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Whether there is any hook for this event.
-    pub fn are_there(&self, event: crate::policy::hook::Event) -> bool {
+    /// Whether any hook is for this event.
+    pub fn are_there(&self, event: crate::policy::hooks::Event) -> bool {
         self.commands.iter().any(|hook| hook.event == event)
             || self.closures.iter().any(|inner| inner.event == event)
     }
 
-    /// Whether a hook for this event looks at more than the name of the tool.
-    pub fn have_conditions(&self, event: crate::policy::hook::Event) -> bool {
+    /// Whether any hook for this event has a condition.
+    pub fn have_conditions(&self, event: crate::policy::hooks::Event) -> bool {
         self.commands.iter().any(|hook| hook.event == event && hook.condition.is_some())
     }
 
-    /// Whose calls they are asked about.
+    /// The session that hooks are told about.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }
 
-    /// The commands among them.
+    /// The hooks that are commands.
     pub fn commands(&self) -> &[Hook] {
         &self.commands
     }
@@ -183,7 +183,7 @@ impl Hooks {
 
 impl fmt::Debug for Hooks {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let closures: Vec<&Voice> = self.closures.iter().map(|inner| &inner.voice).collect();
+        let closures: Vec<&HookId> = self.closures.iter().map(|inner| &inner.hook_id).collect();
         out.debug_struct("Hooks")
             .field("commands", &self.commands)
             .field("closures", &closures)

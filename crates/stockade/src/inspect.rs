@@ -5,23 +5,17 @@ mod argv;
 mod command;
 pub(crate) mod critical;
 pub(crate) mod emptied;
-mod finding;
-mod found;
+mod file_snapshot;
 mod home;
 mod known;
 mod line;
 mod name;
 mod path;
 pub(crate) mod pattern;
-mod placed;
 mod program;
-mod remembered;
 pub(crate) mod repository;
-mod seen;
-mod settings;
-mod shebang;
+mod resolver;
 mod structure;
-mod view;
 mod walk;
 
 use std::collections::VecDeque;
@@ -30,75 +24,76 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use command::{Command, Start};
-pub use finding::{Axis, Finding, RULED, Weight};
-pub use found::{Found, Target};
+pub use command::{CommandSummary, Target};
+pub use file_snapshot::FileSnapshot;
 pub use home::Homes;
 pub use line::{LineInspection, Setting};
-pub use placed::{Misplaced, Placed};
-pub use program::{NoProgram, Place, Program, Programs};
-pub use seen::Seen;
-pub use settings::{DENY, INTERPRETERS, Settings};
-pub use view::{Identity, Landing, Root, View, ViewError, path_of, real_folder, stat_of};
+pub use program::{Program, ProgramError, ProgramLocation, Programs};
+pub use resolver::{Identity, PathResolver, Resolution, ResolverError, Root, stat_of};
+pub use resolver::{ResolveError, ResolvedPath};
+pub use stockade_policy::{
+    Axis, DENY, Finding, INTERPRETERS, RULED, Settings, Weight, path_of, real_folder,
+};
 
-use crate::knowledge::{Knowledge, Word};
+use crate::catalog::{Catalog, Word};
 
-/// Commands in commands in one call before it counts as a maze.
+/// The most nested commands in one call.
 const DEPTH_MAX: usize = 16;
-/// Commands in one call before it counts as a maze.
+/// The most commands in one call.
 const COMMANDS_MAX: usize = 256;
 
-/// All that is known about a call before anything runs.
+/// The facts about a call before anything runs.
 #[derive(Debug)]
 pub struct Inspection<'a> {
-    /// Every command in the call; the first is the call itself.
+    /// Every command in the call; the first one is the call itself.
     pub commands: Vec<Command<'a>>,
-    /// The facts, in the order of the axes.
+    /// The findings, in the order of the axes.
     pub findings: Vec<Finding>,
 }
 
-/// How the words of a call came about.
+/// Where the words of a call come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// They were sent as they are.
+    /// The caller sent them as an array.
     Argv,
-    /// They were split off a line by shell rules, and only listed programs may run.
+    /// They were split from a line by shell quoting rules, and only listed programs may run.
     Line,
-    /// A shell makes them of a part of its line.
+    /// A shell produces them from a part of its line.
     Shell,
 }
 
 /// What the program reads on standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
-    /// Nothing: it is closed or empty.
+pub enum ProgramInput {
+    /// Nothing: standard input is closed or empty.
     Nothing,
-    /// Bytes that the caller sends.
+    /// Bytes from the caller.
     Given,
 }
 
-/// What the axes are asked against.
+/// Inspects commands with these settings and this knowledge.
 #[derive(Debug, Clone, Copy)]
 pub struct Inspector<'g> {
     /// The policy's lists.
     pub settings: &'g Settings,
     /// The programs of this machine.
     pub programs: &'g Programs,
-    /// What is known about programs.
-    pub knowledge: &'g Knowledge,
+    /// The program catalog.
+    pub knowledge: &'g Catalog,
 }
 
 impl Inspector<'_> {
-    /// Finds every command in the words and asks every axis about each.
+    /// Finds every command in the words and inspects each on every axis.
     pub fn inspect<'a>(
         &self,
         words: Vec<Word<'a>>,
         origin: Origin,
-        input: Input,
-        view: &View<'_>,
+        input: ProgramInput,
+        resolver: &PathResolver<'_>,
     ) -> Inspection<'a> {
         let mut findings = Vec::new();
-        let commands = self.commands(words, origin, view, &mut findings);
-        let entered = path::entered(&commands, view).unwrap_or_else(|finding| {
+        let commands = self.commands(words, origin, resolver, &mut findings);
+        let entered = path::entered(&commands, resolver).unwrap_or_else(|finding| {
             findings.push(*finding);
             Vec::new()
         });
@@ -112,11 +107,11 @@ impl Inspector<'_> {
                 Origin::Line => name::inspect_listed(command, self.settings),
             });
             findings.extend(argv::inspect(command, self.settings));
-            findings.extend(argv::inspect_added_words(command, input, view));
+            findings.extend(argv::inspect_added_words(command, input, resolver));
             if origin == Origin::Argv {
                 findings.extend(structure::inspect(command, self.settings));
             }
-            findings.extend(path::inspect(command, &entered, view, self.settings));
+            findings.extend(path::inspect(command, &entered, resolver, self.settings));
         }
         findings.sort_by_key(|finding| finding.axis);
         Inspection { commands, findings }
@@ -126,7 +121,7 @@ impl Inspector<'_> {
         &self,
         words: Vec<Word<'a>>,
         origin: Origin,
-        view: &View<'_>,
+        resolver: &PathResolver<'_>,
         findings: &mut Vec<Finding>,
     ) -> Vec<Command<'a>> {
         let mut commands = Vec::new();
@@ -138,11 +133,11 @@ impl Inspector<'_> {
                 break;
             }
             let deeper = depth.saturating_add(1);
-            let command = self.command(words, origin, start, view, findings);
+            let command = self.command(words, origin, start, resolver, findings);
             for inner in command.readings.iter().flat_map(|reading| &reading.inner) {
                 let start = match command.start {
                     Start::Script => Start::Script,
-                    // What adds words to a wrapper adds them to what that starts.
+                    // Words that are added to a wrapper are added to the commands that it starts.
                     Start::Open => Start::Open,
                     _ if inner.open => Start::Open,
                     Start::Call | Start::Wrapper | Start::Entered => Start::Wrapper,
@@ -151,7 +146,8 @@ impl Inspector<'_> {
             }
             todo.extend(command.interpreter().map(|words| (words, Start::Script, deeper)));
             if matches!(start, Start::Wrapper | Start::Open) {
-                let there = entered.iter().filter_map(|folder| command.started_in(folder, view));
+                let there =
+                    entered.iter().filter_map(|folder| command.started_in(folder, resolver));
                 todo.extend(there.map(|words| (words, Start::Entered, deeper)));
             }
             entered.extend(path::entered_in(&command));
@@ -165,19 +161,20 @@ impl Inspector<'_> {
         words: Vec<Word<'a>>,
         origin: Origin,
         start: Start,
-        view: &View<'_>,
+        resolver: &PathResolver<'_>,
         findings: &mut Vec<Finding>,
     ) -> Command<'a> {
         let spelled = words.first().map(|word| word.text.to_os_string()).unwrap_or_default();
         let program = match origin {
             Origin::Argv | Origin::Line => {
-                let found = self.programs.find(&spelled, view, self.settings, self.knowledge);
+                let found = self.programs.find(&spelled, resolver, self.settings, self.knowledge);
                 found.map(|(handle, program)| {
                     (Arc::new(program), Some(handle).filter(|_| start == Start::Call))
                 })
             }
             Origin::Shell => {
-                let found = self.programs.look_up(&spelled, view, self.settings, self.knowledge);
+                let found =
+                    self.programs.look_up(&spelled, resolver, self.settings, self.knowledge);
                 found.map(|program| (program, None))
             }
         };
@@ -188,49 +185,39 @@ impl Inspector<'_> {
             match self.knowledge.read(name, &words) {
                 Ok(Some(reading)) if !readings.contains(&reading) => readings.push(reading),
                 Ok(_) => {}
-                Err(broken) => findings.push(Finding {
-                    axis: Axis::Argv,
-                    rule: "knowledge",
-                    text: format!("what is known about {name:?} cannot be used: {broken}"),
-                    argument: words.first().map(|word| word.argument),
-                    instead: None,
-                    listed: None,
-                    weight: Weight::Always,
-                    span: None,
-                }),
+                Err(broken) => {
+                    let text = format!("what is known about {name:?} cannot be used: {broken}");
+                    let finding = Finding::new(Axis::Argv, Weight::Always, "knowledge", text);
+                    findings.push(finding.at(words.first().map(|word| word.argument)));
+                }
             }
         }
         Command::new(words, start, program, names, readings)
     }
 }
 
-/// The names to ask the knowledge base about. A script of the project is not `watch` or `install`
-/// because it is called so; a denied name stays denied all the same.
+/// The names to look up in the catalog. A script of the project that is called `watch` or `install`
+/// is not that program; a denied name stays denied.
 fn known_names<'n>(program: Option<&'n Program>, names: &'n [String]) -> &'n [String] {
     match program {
-        Some(program) if program.place == Place::Root && program.is_script => &program.identities,
+        Some(program) if program.place == ProgramLocation::Root && program.is_script => {
+            &program.identities
+        }
         Some(_) | None => names,
     }
 }
 
-/// `rustup` is what it is called: as `cargo` it runs the cargo of the toolchain, and takes no word
-/// for its own.
+/// Whether `rustup` is called under another name: as `cargo` it runs the toolchain's cargo, and all
+/// words are cargo's.
 fn is_disguise(name: &str, spelled: &OsStr) -> bool {
     let called = Path::new(spelled).file_name().unwrap_or(spelled);
     name == "rustup" && !called.to_string_lossy().starts_with("rustup")
 }
 
 fn maze(words: &[Word<'_>]) -> Finding {
-    Finding {
-        axis: Axis::Argv,
-        rule: "too-deep",
-        text: format!(
-            "the call has more than {DEPTH_MAX} commands in commands, or {COMMANDS_MAX} in all"
-        ),
-        argument: words.first().map(|word| word.argument),
-        instead: Some("run the inner command itself".to_owned()),
-        listed: None,
-        weight: Weight::Always,
-        span: None,
-    }
+    let text = format!(
+        "the call has more than {DEPTH_MAX} commands in commands, or {COMMANDS_MAX} in all"
+    );
+    let finding = Finding::new(Axis::Argv, Weight::Always, "too-deep", text);
+    finding.at(words.first().map(|word| word.argument)).instead("run the inner command itself")
 }

@@ -35,12 +35,12 @@ mod tail;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use flush::Durability;
 use flush::Flusher;
 pub use recent::{Repeated, WINDOW};
 use record::Event;
 pub use sink::JournalError;
 use sink::Sink;
+pub use stockade_policy::Durability;
 
 /// An open journal, for any number of threads; other processes may append to the same file.
 #[derive(Debug)]

@@ -35,18 +35,10 @@
 #![forbid(unsafe_code)]
 
 // The order is that of the flow: a module uses only those before it, which a test holds.
-pub mod bounded;
-pub mod json;
-pub mod limits;
 pub mod call;
-pub mod knowledge;
-pub mod shell;
 pub mod inspect;
-pub mod guarantee;
-pub mod confine;
 pub mod tier;
 pub mod journal;
-pub mod policy;
 pub mod output;
 pub mod files;
 pub mod outcome;
@@ -56,9 +48,16 @@ pub mod gate;
 pub mod plan;
 pub mod launch;
 pub mod report;
-pub mod stockade;
+mod stockade;
 
 pub use call::ToolCall;
-pub use policy::Policy;
+pub use launch::OutputEvent;
 pub use report::Report;
-pub use stockade::Stockade;
+pub use stockade::{
+    Builder, Canceller, OpenError, Running, StdinWriter, Stockade, TerminalHandle, default_journal,
+};
+pub use stockade_policy as policy;
+pub use stockade_policy::{Policy, bounded, confine, guarantee, json, limits};
+pub use stockade_shell as shell;
+pub use stockade_shell::catalog;
+pub(crate) use stockade_shell::pattern;

@@ -1,9 +1,13 @@
 //! What happened to a call that ran. A non-zero exit is not our error.
 
+mod failure;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::failure::{Failure, FailureKind};
 use crate::files::Changes;
 use crate::guarantee::Enforced;
 use crate::limits::LimitHit;
@@ -35,12 +39,26 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// The session that it ran in, if it ran in one.
     pub session: Option<SessionUse>,
+    /// Processes that it left running in its session.
+    pub left_running: Vec<LeftProcess>,
 }
 
-/// Something that a sandbox refused to a program, known from the mechanism that refused it.
+/// A process that a call of a session has left running in its sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftProcess {
+    /// Its process id in the sandbox.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+    /// The TCP ports on which it listens.
+    pub ports: Vec<u16>,
+}
+
+/// Something that a sandbox refused to a program, known from the mechanism that refused it or from what the
+/// program printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Denial {
-    /// The mechanism.
+    /// The mechanism; "error message" if the program itself reported it.
     pub source: &'static str,
     /// The path that it was about.
     pub path: String,
@@ -71,6 +89,9 @@ pub struct SessionUse {
     pub calls: u64,
     /// Whether the next call will find what this one left.
     pub alive: bool,
+    /// The working directory of the next call, if a line has changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
 }
 
 /// How a program ended.
@@ -95,56 +116,6 @@ pub struct Usage {
     pub peak_memory_bytes: Option<u64>,
     /// The most processes at once, where something counted them.
     pub processes: Option<u32>,
-}
-
-/// Why a call that was allowed, or could not be judged, did not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
-    /// What was being done.
-    pub step: String,
-    /// The guarantee that could not be kept, where it is one.
-    pub guarantee: Option<String>,
-    /// What went wrong.
-    pub message: String,
-    /// What to do about it.
-    pub remedy: Option<String>,
-    /// There is no such program.
-    #[serde(skip)]
-    pub no_such_program: bool,
-    /// It may go well another time: the machine was short of something.
-    #[serde(skip)]
-    pub transient: bool,
-    /// The time of the call was up before its program was started.
-    #[serde(skip)]
-    pub is_late: bool,
-}
-
-impl Failure {
-    /// A failure of a step.
-    pub fn new(step: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            step: step.into(),
-            guarantee: None,
-            message: message.into(),
-            remedy: None,
-            no_such_program: false,
-            transient: false,
-            is_late: false,
-        }
-    }
-
-    /// A call whose time was up before its program was started.
-    pub(crate) fn late() -> Self {
-        let message = "the time was up before the program was started";
-        Self { is_late: true, ..Self::new("look at the project", message) }
-    }
-
-    /// The same failure with what to do about it.
-    #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = Some(remedy.into());
-        self
-    }
 }
 
 /// An error and all its causes in one line.

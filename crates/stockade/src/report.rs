@@ -3,13 +3,14 @@
 mod wire;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{CallId, Tool, ToolCall};
-use crate::gate::{Refusal, Said, Settled};
+use crate::gate::{HookMessages, Refusal, Settlement};
 use crate::journal::record::Reply;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome};
@@ -32,6 +33,8 @@ pub struct Report {
     pub tool: String,
     /// The words that were asked for.
     pub argv: Vec<OsString>,
+    /// Whether standard output and standard error were one, all of which is in `stdout`.
+    pub merged: bool,
     /// From the call's arrival to this report.
     pub duration: Duration,
     /// What was decided, where a decision was reached.
@@ -40,8 +43,10 @@ pub struct Report {
     pub questions: Questions,
     /// What became of it.
     pub body: Body,
+    /// Whether something else than the caller has cancelled it, which a note in the outcome names.
+    pub is_cancelled_by_other: bool,
     /// What hooks said about it.
-    pub said: Said,
+    pub said: HookMessages,
     /// The hooks that changed the output before anybody got it.
     pub redacted_by: Vec<String>,
     /// What a registered tool answered, or what went wrong with that.
@@ -67,7 +72,7 @@ pub struct Questions {
 
 impl Questions {
     /// A question that was put.
-    pub fn of(settled: &Settled) -> Self {
+    pub fn of(settled: &Settlement) -> Self {
         let asked = u32::from(settled.answer != Reply::Nobody);
         Self { asked, spared: 0, answer: Some(settled.answer), by: settled.by.clone() }
     }
@@ -87,17 +92,19 @@ pub enum Body {
 impl Report {
     /// The report on a call.
     pub fn new(call: Asked, duration: Duration, ruling: Option<Ruling>, body: Body) -> Self {
-        let Asked { id, tool, argv } = call;
-        let (said, redacted_by) = (Said::default(), Vec::new());
+        let Asked { id, tool, argv, merged } = call;
+        let (said, redacted_by) = (HookMessages::default(), Vec::new());
         let questions = Questions::default();
         Self {
             call: id,
             tool,
             argv,
+            merged,
             duration,
             ruling,
             questions,
             body,
+            is_cancelled_by_other: false,
             said,
             redacted_by,
             answer: None,
@@ -123,21 +130,22 @@ impl Report {
 
     /// The same, with what hooks said before the call.
     #[must_use]
-    pub fn with_said(mut self, said: Said) -> Self {
+    pub fn with_said(mut self, said: HookMessages) -> Self {
         self.said = said;
         self
     }
 
     /// Whether the program ran and ended well.
     pub fn ok(&self) -> bool {
-        self.exit_code() == Some(0) && !self.timed_out() && !matches!(self.answer, Some(Err(_)))
+        let is_whole = !self.timed_out() && !self.is_cancelled();
+        self.exit_code() == Some(0) && is_whole && !matches!(self.answer, Some(Err(_)))
     }
 
     /// The code in the report: the program's own, or one of ours.
     pub fn exit_code(&self) -> Option<i32> {
         match &self.body {
             Body::Refused(_) => Some(REFUSED_EXIT_CODE),
-            Body::Failed(failure) => failure.no_such_program.then_some(MISSING_EXIT_CODE),
+            Body::Failed(failure) => failure.is_no_such_program().then_some(MISSING_EXIT_CODE),
             Body::Ran(_) if self.timed_out() => Some(TIMED_OUT_EXIT_CODE),
             Body::Ran(outcome) => match outcome.exit {
                 Exit::Code(code) => Some(code),
@@ -150,6 +158,11 @@ impl Report {
     /// Whether the wall-clock deadline ended it.
     pub fn timed_out(&self) -> bool {
         matches!(&self.body, Body::Ran(outcome) if outcome.limit == Some(LimitHit::Wall))
+    }
+
+    /// Whether the caller cancelled it while it ran.
+    pub fn is_cancelled(&self) -> bool {
+        self.outcome().is_some_and(|outcome| outcome.limit == Some(LimitHit::Cancelled))
     }
 
     /// Whether it was refused.
@@ -171,16 +184,44 @@ impl Report {
         }
     }
 
+    /// The working directory of the next call of its session, if this one has changed it.
+    pub fn session_folder(&self) -> Option<&Path> {
+        self.outcome()?.session.as_ref()?.cwd.as_deref()
+    }
+
+    /// Takes that directory out: another call has run at the same time.
+    pub fn clear_session_folder(&mut self) {
+        if let Body::Ran(outcome) = &mut self.body
+            && let Some(session) = &mut outcome.session
+        {
+            session.cwd = None;
+        }
+    }
+
+    /// Notes what has cancelled it, if that was not the caller.
+    pub fn note_cancelled_by(&mut self, what: &str) {
+        if let Body::Ran(outcome) = &mut self.body
+            && outcome.limit == Some(LimitHit::Cancelled)
+        {
+            outcome.notes.push(what.to_owned());
+            self.is_cancelled_by_other = true;
+        }
+    }
+
     /// Why it did not end well, where that is ours to say.
     pub fn reason(&self) -> Option<String> {
         match &self.body {
             Body::Refused(refusal) => Some(refusal.reason.clone()),
-            Body::Failed(failure) => Some(failure.message.clone()),
+            Body::Failed(failure) => Some(failure.message().to_owned()),
             Body::Ran(outcome) => outcome.limit.map(|limit| {
                 let wall = outcome.usage.wall;
                 match limit {
                     LimitHit::Wall => {
-                        format!("wall-clock timeout after {:.1}s", wall.as_secs_f64())
+                        let after = wall.as_secs_f64();
+                        format!(
+                            "wall-clock timeout after {after:.1}s (limits.wall; a call can ask for \
+                             up to limits.wall_max)"
+                        )
                     }
                     LimitHit::Cpu
                     | LimitHit::Memory
@@ -189,6 +230,10 @@ impl Report {
                     | LimitHit::Disk
                     | LimitHit::Files
                     | LimitHit::Output => format!("the {} limit was hit", limit.name()),
+                    LimitHit::Cancelled => {
+                        let by = if self.is_cancelled_by_other { "" } else { " by the caller" };
+                        format!("cancelled{by} after {:.1}s", wall.as_secs_f64())
+                    }
                 }
             }),
         }
@@ -201,6 +246,7 @@ pub struct Asked {
     id: CallId,
     tool: String,
     argv: Vec<OsString>,
+    merged: bool,
 }
 
 impl From<ToolCall> for Asked {
@@ -215,6 +261,6 @@ impl From<ToolCall> for Asked {
             }
             Tool::Code(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
         };
-        Self { id: call.id, tool, argv }
+        Self { id: call.id, tool, argv, merged: call.streams.merged }
     }
 }

@@ -1,212 +1,240 @@
 //! The whole pipeline on one screen.
 
 mod after;
+mod builder;
+mod running;
+mod session;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+pub use self::builder::{Builder, OpenError, default_journal};
+pub use self::running::{Canceller, Running, StdinWriter, TerminalHandle};
 use crate::call::ToolCall;
-use crate::confine::state_folder;
-use crate::gate::{Approver, Examiner, Gate, Permit, Verdict};
-use crate::hooks::{Event as HookEvent, Reply, Session};
-use crate::inspect::{Root, ViewError};
+use crate::gate::HookMessages;
+use crate::gate::{Gate, Permit, Retry, Verdict};
+use crate::journal::EntryId;
 use crate::journal::record::{self, Event};
-use crate::journal::{EntryId, Journal, JournalError};
-use crate::launch::{self, Interpreters, Reserve, Warmth, Yard};
+use crate::launch::{
+    self, CallerLink, FinishedRun, Interpreters, SandboxPool, Sessions, WarmState,
+};
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
-use crate::policy::Policy;
-use crate::policy::hook;
-use crate::policy::tool::Attempts;
-use crate::registry::{Duplicate, Registered};
+use crate::policy::{Policy, Ruling, hooks};
 use crate::report::{Asked, Body, Questions, Report};
-use crate::tier::Tier;
-
-/// How many boxes wait for a call, unless told.
-const SPARES: usize = 1;
 
 /// Runs the calls of one project by one policy, and writes them into one journal.
-#[derive(Debug)]
+///
+/// A clone is another handle on the same: what waits in it ends with the last one, and with the last
+/// call that runs.
+#[derive(Debug, Clone)]
 pub struct Stockade {
-    gate: Gate,
-    reserve: Reserve,
+    gate: Arc<Gate>,
+    warm: Arc<WarmState>,
+}
+
+/// A call that was allowed and is running.
+struct Begun {
+    account: Account,
+    attempt: Attempt,
+}
+
+/// What a report says besides what became of the call.
+struct Account {
+    arrived: Instant,
+    call: ToolCall,
+    said: HookMessages,
+    questions: Questions,
+    ruling: Option<Ruling>,
+    tried: u32,
+    /// The working directory of its session, which is gone.
+    gone: Option<PathBuf>,
+}
+
+/// One permit, spent.
+struct Attempt {
+    entry: EntryId,
+    run: Result<launch::Run, Failure>,
+    retry: Option<Retry>,
 }
 
 impl Stockade {
-    /// Opens the project root and the journal, and sweeps up after supervisors that were killed.
-    ///
-    /// A root that is or holds a home folder of the user is refused, because it would make keys and
-    /// start-up files part of the project. A host that means it sets
-    /// [`Policy::project_home`](Policy#structfield.project_home).
+    /// Opens the project root and the journal, with everything else as [`Stockade::builder`] has it.
     pub fn open(root: &Path, policy: Policy, journal: &Path) -> Result<Self, OpenError> {
-        let reserve = Reserve::new(Warmth::Warm { spares: SPARES }, policy.code_warm);
-        let root = policy.open_root(root).map_err(OpenError::Root)?;
-        let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
-        launch::sweep().map_err(OpenError::Scratch)?;
-        let tiers = policy.tools.iter().map(|tool| tool.declaration.tier);
-        if tiers.chain([policy.tier]).any(|tier| tier == Tier::Container) {
-            reserve.containers().reap_once(&policy.oci).map_err(OpenError::Containers)?;
-        }
-        Ok(Self { gate: gate(root, policy, journal), reserve })
+        Self::builder(root, policy).journal(journal).open()
     }
 
-    /// The gate alone, for calls that somebody else runs ([`Gate::advise`]): nothing is made for a
-    /// run, so that this is quick.
-    pub fn adviser(root: &Path, policy: Policy, journal: &Path) -> Result<Gate, OpenError> {
-        let root = policy.open_root(root).map_err(OpenError::Root)?;
-        let journal = Journal::open(journal, policy.durability).map_err(OpenError::Journal)?;
-        Ok(gate(root, policy, journal))
-    }
-
-    /// The same, with a closure that is asked about every call before it is decided about. It may
-    /// refuse, ask, answer a question or rewrite the input; it lifts no refusal, and one that
-    /// panics or hangs refuses.
-    ///
-    /// ```
-    /// use stockade::hooks::Reply;
-    /// use stockade::{Policy, Stockade, ToolCall};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let project = tempfile::tempdir()?;
-    /// # let journal = project.path().join("journal.jsonl");
-    /// let stockade = Stockade::open(project.path(), Policy::shipped(), &journal)?
-    ///     .with_pre_hook("quiet", |event| match event.tool_input["argv"][0].as_str() {
-    ///         Some("echo") => Reply::deny("nothing is said here"),
-    ///         _ => Reply::silent(),
-    ///     });
-    /// let report = stockade.run(ToolCall::exec(["echo", "hello"]));
-    /// assert_eq!(report.reason().as_deref(), Some("the hook \"quiet\" refuses this: nothing is said here"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn with_pre_hook(
-        self,
-        name: impl Into<String>,
-        hook: impl Fn(&HookEvent) -> Reply + Send + Sync + 'static,
-    ) -> Self {
-        self.with_closure(hook::Event::Pre, name, hook)
-    }
-
-    /// The same, with a closure that is told of every call that ran. It may add context and take
-    /// text out of the output that the caller gets.
-    #[must_use]
-    pub fn with_post_hook(
-        self,
-        name: impl Into<String>,
-        hook: impl Fn(&HookEvent) -> Reply + Send + Sync + 'static,
-    ) -> Self {
-        self.with_closure(hook::Event::Post, name, hook)
-    }
-
-    /// The same, with what hooks are told of the session.
-    #[must_use]
-    pub fn with_session(self, session: Session) -> Self {
-        let gate = self.gate.with_hooks(|hooks| hooks.with_session(session));
-        Self { gate, ..self }
-    }
-
-    /// The same, with this much time for each closure among the hooks.
-    #[must_use]
-    pub fn with_hook_patience(self, patience: Duration) -> Self {
-        let gate = self.gate.with_hooks(|hooks| hooks.with_patience(patience));
-        Self { gate, ..self }
-    }
-
-    fn with_closure(
-        self,
-        event: hook::Event,
-        name: impl Into<String>,
-        hook: impl Fn(&HookEvent) -> Reply + Send + Sync + 'static,
-    ) -> Self {
-        let gate = self.gate.with_hooks(|hooks| hooks.with_closure(event, name, hook));
-        Self { gate, ..self }
-    }
-
-    /// The same, with as much made in advance as this says. Unless told, a template and one box
-    /// wait after the first call in a box, and an interpreter after the first of its language, so
-    /// that later ones are quicker.
-    #[must_use]
-    pub fn with_warmth(mut self, warmth: Warmth) -> Self {
-        self.reserve = self.reserve.with_warmth(warmth);
-        self
-    }
-
-    /// The same, with one more tool that can be called. A name that is there already is refused.
-    pub fn with_tool(mut self, tool: Registered) -> Result<Self, Duplicate> {
-        self.gate = self.gate.with_tool(tool)?;
-        Ok(self)
-    }
-
-    /// The same, with somebody to ask where a call needs a yes. Without, such calls are refused.
-    #[must_use]
-    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
-        self.gate = self.gate.with_approver(approver);
-        self
-    }
-
-    /// Judges a call, asks if it must, and runs it if it may.
+    /// Judges a call, asks if it must, runs it if it may, and reports: [`Self::start`] and then
+    /// [`Running::wait`], but that this thread watches the run.
     pub fn run(&self, call: ToolCall) -> Report {
-        let started = Instant::now();
-        let (verdict, said) = self.gate.judge_aloud(&call);
+        match self.begin(call) {
+            Ok(begun) => self.finish(begun, None),
+            Err(report) => *report,
+        }
+    }
+
+    /// Judges a call, asks if it must, and starts it if it may. A thread watches it from here on. What
+    /// does not run has its report at once.
+    #[expect(clippy::result_large_err, reason = "one for each call, and callers match on it")]
+    pub fn start(&self, call: ToolCall) -> Result<Running, Report> {
+        let begun = self.begin(call).map_err(|report| *report)?;
+        Running::supervise(self, begun).map_err(|report| *report)
+    }
+
+    fn begin(&self, call: ToolCall) -> Result<Begun, Box<Report>> {
+        let arrived = Instant::now();
+        let (call, gone) = self.in_session_folder(call);
+        let (verdict, said) = self.gate.judge_with_messages(&call);
         let call = said.rewritten.as_ref().map_or(call, |rewritten| rewritten.call.clone());
-        let mut questions = Questions::default();
+        let (questions, ruling) = (Questions::default(), None);
+        let mut account = Account { arrived, call, said, questions, ruling, tried: 1, gone };
         let permit = match verdict {
             Verdict::Allowed(permit) => {
-                questions.spared = u32::from(permit.is_spared());
+                account.questions.spared = u32::from(permit.is_spared());
                 Ok(permit)
             }
             Verdict::Ask(question) => {
                 let settled = self.gate.settle(*question);
-                questions = Questions::of(&settled);
+                account.questions = Questions::of(&settled);
                 settled.result.map_err(Body::Refused)
             }
             Verdict::Refused(refusal) => Err(Body::Refused(refusal)),
             Verdict::Impossible(failure) => Err(Body::Failed(failure)),
         };
-        let registered = self.gate.examiner().registered(&call);
-        let attempts = registered.map_or(Attempts::ONE, |tool| tool.declaration.attempts);
-        let is_registered = registered.is_some();
-        let (ruling, (body, tried)) = match permit {
-            Ok(permit) => (Some(permit.ruling().clone()), self.carry_out(*permit, attempts)),
-            Err(body) => (None, (body, 1)),
+        match permit {
+            Err(body) => Err(Box::new(self.report(account, body))),
+            Ok(permit) => {
+                account.ruling = Some(permit.ruling().clone());
+                let begun = Begun { account, attempt: self.launch(*permit) };
+                let has_failed = begun.attempt.has_failed();
+                if has_failed { Err(Box::new(self.finish(begun, None))) } else { Ok(begun) }
+            }
+        }
+    }
+
+    fn launch(&self, mut permit: Permit) -> Attempt {
+        let (entry, retry) = (permit.entry(), permit.take_retry());
+        let plan = Plan::new(permit, launch::probe());
+        Attempt { entry, retry, run: plan.and_then(|plan| launch::start(plan, &self.warm)) }
+    }
+
+    /// Waits for the end, records it, and tries again where a tool may be tried again.
+    fn finish(&self, begun: Begun, caller: Option<&CallerLink>) -> Report {
+        let Begun { mut account, mut attempt } = begun;
+        loop {
+            let Attempt { entry, run, retry } = attempt;
+            let body = self.record(&account, entry, run.and_then(|run| run.serve(caller)));
+            match self.permit_again(retry, &body, caller) {
+                Some(permit) => attempt = self.launch(*permit),
+                None => return self.report(account, body),
+            }
+            account.tried = account.tried.saturating_add(1);
+        }
+    }
+
+    /// Ends a call that was started and cannot go on.
+    fn abandon(&self, begun: Begun, failure: Failure) -> Report {
+        let Begun { account, attempt } = begun;
+        drop(attempt.run);
+        let body = self.record(&account, attempt.entry, Err(failure));
+        self.report(account, body)
+    }
+
+    /// A permit for another attempt, if this one has failed for now.
+    fn permit_again(
+        &self,
+        retry: Option<Retry>,
+        body: &Body,
+        caller: Option<&CallerLink>,
+    ) -> Option<Box<Permit>> {
+        let retry = retry.filter(|_| may_succeed_later(body))?;
+        match caller {
+            Some(caller) if !caller.pause(retry.pause()) => return None,
+            Some(_) => {}
+            None => std::thread::sleep(retry.pause()),
+        }
+        // Without a permit there is no attempt: the gate has recorded why.
+        match self.gate.retry(retry) {
+            Verdict::Allowed(permit) => Some(permit),
+            Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
+        }
+    }
+
+    fn record(
+        &self,
+        account: &Account,
+        entry: EntryId,
+        result: Result<FinishedRun, Failure>,
+    ) -> Body {
+        let call = account.call.id.to_string();
+        let (result, session) = match result {
+            Ok(FinishedRun { outcome, session }) => (Ok(outcome), session),
+            Err(failure) => (Err(failure), None),
         };
-        let told = self.gate.hooks().are_there(hook::Event::Post).then(|| call.clone());
-        let report = Report::new(Asked::from(call), started.elapsed(), ruling, body);
-        let report = self.after(told.as_ref(), report.with_questions(questions).with_said(said));
+        let event = match &result {
+            Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
+            Err(failure) => Event::Failure(record::Failure {
+                call,
+                entry: entry.seq(),
+                step: failure.step().to_owned(),
+                guarantee: failure.guarantee().map(|guarantee| guarantee.to_string()),
+            }),
+        };
+        let recorded = self.gate.journal().append(&event);
+        match result {
+            Ok(mut outcome) => {
+                // It ran, but what happened is on no record: the caller has to know.
+                let unrecorded = recorded.err().map(|error| chain(&error));
+                outcome.notes.extend(
+                    unrecorded.map(|why| format!("the outcome is not recorded: could not {why}")),
+                );
+                outcome.notes.extend(account.gone.as_ref().map(|gone| {
+                    format!(
+                        "the session's working directory {gone:?} is gone; the call ran in the root"
+                    )
+                }));
+                if let Some(session) = session {
+                    self.settle_session((&account.call, entry), session, &mut outcome);
+                }
+                Body::Ran(Box::new(outcome))
+            }
+            Err(failure) => Body::Failed(failure),
+        }
+    }
+
+    /// The report on a call, after its hooks if it ran.
+    fn report(&self, account: Account, body: Body) -> Report {
+        let Account { arrived, call, said, questions, ruling, tried, gone: _ } = account;
+        let is_registered = self.gate.examiner().registered(&call).is_some();
+        let for_hooks = self.has_post_hooks().then(|| call.clone());
+        let report = Report::new(Asked::from(call), arrived.elapsed(), ruling, body);
+        let report = report.with_questions(questions).with_said(said);
+        let report = self.after(for_hooks.as_ref(), report);
         // Last, so that what hooks took out of the output is not in the answer either.
         if is_registered { report.with_answer(tried) } else { report }
     }
 
-    /// Runs what a permit allows, as often as it may be tried.
-    fn carry_out(&self, mut permit: Permit, attempts: Attempts) -> (Body, u32) {
-        let mut tried = 1;
-        loop {
-            let another =
-                if tried < attempts.most { permit.for_another_attempt() } else { Ok(None) };
-            let body = match self.execute(permit) {
-                Ok(outcome) => Body::Ran(Box::new(outcome)),
-                Err(failure) => Body::Failed(failure),
-            };
-            match another {
-                Ok(Some(another)) if may_go_well(&body) => permit = another,
-                Ok(_) | Err(_) => return (body, tried),
-            }
-            std::thread::sleep(attempts.pause_after(tried));
-            tried = tried.saturating_add(1);
-        }
+    /// Whether hooks are asked after a call, which may change or withhold its output. Output that
+    /// [`Running`] hands out while the call runs has not been seen by them.
+    pub fn has_post_hooks(&self) -> bool {
+        self.gate.hooks().are_there(hooks::Event::Post)
     }
 
-    /// Where its boxes wait.
-    pub fn yard(&self) -> &Yard {
-        self.reserve.yard()
+    /// Where its sandboxes wait.
+    pub fn pool(&self) -> &SandboxPool {
+        self.warm.pool()
     }
 
     /// Its interpreters: those that wait, and sessions.
     pub fn interpreters(&self) -> &Interpreters {
-        self.reserve.interpreters()
+        self.warm.interpreters()
+    }
+
+    /// What calls of one session share, and what they have left running.
+    pub fn sessions(&self) -> &Sessions {
+        self.warm.sessions()
     }
 
     /// The real path of the project root.
@@ -218,75 +246,27 @@ impl Stockade {
     pub fn journal(&self) -> &Path {
         self.gate.journal().path()
     }
+}
 
-    fn execute(&self, permit: Permit) -> Result<Outcome, Failure> {
-        let entry = permit.entry();
-        let call = permit.call().to_string();
-        let result = Plan::new(permit, launch::probe())
-            .and_then(|plan| launch::start(plan, &self.reserve))
-            .and_then(launch::Running::wait);
-        let event = match &result {
-            Ok(outcome) => Event::Outcome(outcome_record(call, entry, outcome)),
-            Err(failure) => Event::Failure(record::Failure {
-                call,
-                entry: entry.seq(),
-                step: failure.step.clone(),
-                guarantee: failure.guarantee.clone(),
-            }),
-        };
-        let recorded = self.gate.journal().append(&event);
-        result.map(|mut outcome| {
-            // It ran, but what happened is on no record: the caller has to know.
-            let unrecorded = recorded.err().map(|error| chain(&error));
-            outcome.notes.extend(
-                unrecorded.map(|why| format!("the outcome is not recorded: could not {why}")),
-            );
-            outcome
-        })
+impl Attempt {
+    /// Whether it was not started, and nothing comes of trying again.
+    fn has_failed(&self) -> bool {
+        let may_retry = |failure: &Failure| self.retry.is_some() && failure.is_transient();
+        self.run.as_ref().is_err_and(|failure| !may_retry(failure))
     }
 }
 
-/// The gate of a project, with what runs its hooks.
-fn gate(root: Root, policy: Policy, journal: Journal) -> Gate {
-    let runner = Arc::new(launch::HookRunner::new(root.path(), &policy));
-    let gate = Gate::new(Examiner::new(root, policy), journal);
-    gate.with_hooks(|hooks| hooks.with_runner(runner))
-}
-
 /// Whether another attempt may come to something else: it was too late, or says so itself.
-fn may_go_well(body: &Body) -> bool {
+fn may_succeed_later(body: &Body) -> bool {
     /// `EX_TEMPFAIL` of sysexits(3).
     const FOR_NOW: i32 = 75;
     match body {
         Body::Ran(outcome) => {
             outcome.limit == Some(LimitHit::Wall) || outcome.exit == Exit::Code(FOR_NOW)
         }
-        Body::Failed(failure) => failure.transient,
+        Body::Failed(failure) => failure.is_transient(),
         Body::Refused(_) => false,
     }
-}
-
-/// Why a Stockade cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The project root.
-    #[error(transparent)]
-    Root(ViewError),
-    /// The journal.
-    #[error(transparent)]
-    Journal(JournalError),
-    /// The folder for scratch folders.
-    #[error("open the folder for scratch folders")]
-    Scratch(#[source] std::io::Error),
-    /// Containers that a supervisor has left.
-    #[error("remove containers that were left: {}", .0.message)]
-    Containers(Failure),
-}
-
-/// Where the journal is unless a path is given: `$XDG_STATE_HOME/stockade/journal.jsonl`.
-pub fn default_journal() -> Option<PathBuf> {
-    Some(state_folder()?.join("journal.jsonl"))
 }
 
 fn outcome_record(call: String, entry: EntryId, outcome: &Outcome) -> record::Outcome {

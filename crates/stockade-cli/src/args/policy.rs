@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 /// Where the policy comes from.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Sources {
     /// The project root: paths and programs have to be beneath it
     #[arg(long, value_name = "DIR", default_value = ".")]

@@ -54,10 +54,7 @@ impl Project {
 impl Drop for Project {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.folder) {
-            crate::render::complain(&format!(
-                "could not remove {}: {error}",
-                self.folder.display()
-            ));
+            crate::print::error(&format!("could not remove {}: {error}", self.folder.display()));
         }
     }
 }

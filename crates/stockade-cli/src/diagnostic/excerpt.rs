@@ -1,7 +1,7 @@
 //! One physical line, made visible, with what is far from every label left out and counted.
 
-use stockade::shell::hidden::{Shown, is_hidden, pieces};
-use stockade::shell::tree::Span;
+use stockade::shell::ast::Span;
+use stockade::shell::invisible::{Shown, is_hidden, pieces};
 use unicode_width::UnicodeWidthStr as _;
 
 /// A line that fits is shown whole.

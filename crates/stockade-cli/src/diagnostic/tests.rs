@@ -1,6 +1,6 @@
 //! What is drawn, character by character.
 
-use stockade::shell::tree::Span;
+use stockade::shell::ast::Span;
 
 use super::{Label, Weight, render};
 
@@ -201,7 +201,7 @@ fn every_span_of_every_line_is_underlined_and_nothing_is_hidden() {
                 let label = Label { span, text: "t".to_owned(), weight: Weight::Primary };
                 let out = drawn(line, &[label]);
                 assert!(out.contains("^ t"), "{line:?} {start}..{end}\n{out}");
-                assert!(stockade::shell::hidden::hidden(&out).is_empty(), "{out:?}");
+                assert!(stockade::shell::invisible::hidden(&out).is_empty(), "{out:?}");
             }
         }
     }
@@ -211,5 +211,5 @@ fn every_span_of_every_line_is_underlined_and_nothing_is_hidden() {
 fn colours_are_those_of_the_weights() {
     let line = "ls x";
     let out = render(line, &[primary(line, "x", "t")]);
-    assert!(out.contains(&format!("{0}^{0:#}", crate::render::BAD)), "{out:?}");
+    assert!(out.contains(&format!("{0}^{0:#}", crate::print::BAD)), "{out:?}");
 }

@@ -1,11 +1,11 @@
 //! Which tiers this machine has, which of them to take, and what more could be had.
 
 use serde::Serialize;
-use stockade::confine::EngineName;
+use stockade::confine::{EngineName, Oci};
 use stockade::launch::{Checkup, Form, Gvisor, engines, gvisor};
 use stockade::tier::Tier;
 
-use crate::render::{self, BAD, GOOD, inert};
+use crate::print::{self, BAD, GOOD, escape};
 
 /// The tiers, and a recommendation.
 #[derive(Debug, Serialize)]
@@ -33,28 +33,28 @@ struct Recommended {
 }
 
 impl Ladder {
-    /// Looks at what is there. An engine is asked, and runsc is tried.
-    pub(super) fn of(checkup: &Checkup) -> Self {
-        let (engines, gvisor) = (engines(), gvisor());
+    /// Tries each tier: podman and runsc start something, docker is asked.
+    pub(super) fn of(checkup: &Checkup, oci: &Oci) -> Self {
+        let (engines, gvisor) = (engines(oci), gvisor());
         let rungs = vec![process(), jail(checkup), container(&engines), kernel(&gvisor)];
         let recommended = recommended(checkup, &rungs);
         Self { tiers: rungs, recommended }
     }
 
-    pub(super) fn print(&self) -> Result<(), render::Unsaid> {
-        render::say("")?;
+    pub(super) fn print(&self) -> Result<(), print::StdoutError> {
+        print::line("")?;
         for rung in &self.tiers {
             let (style, mark) = if rung.works { (GOOD, "yes") } else { (BAD, "no ") };
-            let found = inert(&rung.found);
-            render::say(&format!("{style}{mark}{style:#} tier {:<13} {found}", rung.tier))?;
+            let found = escape(&rung.found);
+            print::line(&format!("{style}{mark}{style:#} tier {:<13} {found}", rung.tier))?;
             if let Some(gain) = rung.gain {
-                render::say(&format!("    to gain: {gain}"))?;
+                print::line(&format!("    to gain: {gain}"))?;
             }
         }
         let Recommended { tier, why, climb } = &self.recommended;
-        render::say(&format!("\nrecommended here: {GOOD}{tier}{GOOD:#}: {why}"))?;
+        print::line(&format!("\nrecommended here: {GOOD}{tier}{GOOD:#}: {why}"))?;
         match climb {
-            Some(climb) => render::say(&format!("  to climb: {climb}")),
+            Some(climb) => print::line(&format!("  to climb: {climb}")),
             None => Ok(()),
         }
     }

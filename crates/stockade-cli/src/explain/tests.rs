@@ -1,7 +1,7 @@
 //! What a person reads.
 
 use stockade::policy::Decision;
-use stockade::shell::tree::Span;
+use stockade::shell::ast::Span;
 
 use super::{Command, Effect, EffectKind, Explanation, Verdict, render};
 use crate::diagnostic::{Label, Weight};

@@ -6,7 +6,7 @@ use stockade::policy::{Decision, Ruling};
 
 use super::event::Kind;
 use crate::args::Agent;
-use crate::render::inert;
+use crate::print::escape;
 
 /// Agents cut longer texts (10,000 characters).
 const REASON_MAX: usize = 8_000;
@@ -42,22 +42,22 @@ pub(super) fn told(ruling: &Ruling) -> String {
         Decision::Ask => "stockade asks",
         Decision::Deny => "refused",
     };
-    let inert = |text: &str| inert(text).replace('\n', " ");
+    let escape = |text: &str| escape(text).replace('\n', " ");
     let reason = ruling.reason.as_deref().unwrap_or("nothing speaks against it");
-    let mut lines = vec![format!("{verb}: {}", inert(reason))];
+    let mut lines = vec![format!("{verb}: {}", escape(reason))];
     if let Some(rule) = &ruling.rule {
         let source = ruling.source.as_ref().map(|source| format!(" ({source})"));
-        lines.push(format!("rule: {}{}", inert(rule), inert(&source.unwrap_or_default())));
+        lines.push(format!("rule: {}{}", escape(rule), escape(&source.unwrap_or_default())));
     }
     if let Some(instead) = &ruling.instead {
-        lines.push(format!("instead: {}", inert(instead)));
+        lines.push(format!("instead: {}", escape(instead)));
     }
     lines.join("\n")
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
+struct AnswerOutput {
     hook_specific_output: Output,
 }
 
@@ -89,7 +89,7 @@ impl Answer {
     /// The same, with something that the person should know.
     pub(super) fn with_note(mut self, note: &str) -> Self {
         if let Self::Decided(decided) = &mut self {
-            decided.reason = format!("{}\nnote: {}", decided.reason, inert(note));
+            decided.reason = format!("{}\nnote: {}", decided.reason, escape(note));
         }
         self
     }
@@ -103,7 +103,7 @@ impl Answer {
             Kind::PreToolUse => before_use((decision, reason, input), agent)?,
             Kind::PermissionRequest => requested((decision, reason, input), agent)?,
         };
-        Some(Wire { hook_specific_output: output })
+        Some(AnswerOutput { hook_specific_output: output })
     }
 }
 

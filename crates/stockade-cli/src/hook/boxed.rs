@@ -2,7 +2,10 @@
 //! word. What was wrapped before is seen through, whoever wrote it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use stockade::call::SessionName;
+use stockade::limits::Limits;
 use stockade::policy::Mode;
 use stockade::shell::quoted;
 
@@ -17,7 +20,37 @@ pub(super) struct Wrapping<'a> {
     pub(super) cwd: &'a Path,
     pub(super) mode: Mode,
     pub(super) options: &'a HookOptions,
+    /// The deadline that the agent gives the line, if it gives one.
+    pub(super) deadline: Option<Duration>,
+    /// The session of the agent; none where the line shares nothing with others.
+    pub(super) session: Option<&'a SessionName>,
+    pub(super) folder: FolderCarry,
 }
+
+/// How the directory in which a line ends is carried over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FolderCarry {
+    /// The agent's own shell enters it, too: the agent asks that shell where it is.
+    ToShell,
+    /// The next line of the session begins there, unless the agent names a directory.
+    InSession,
+    /// Not at all: the line runs beside others.
+    None,
+}
+
+/// Around the command of a line, so that the shell of the agent ends in its directory and with its status.
+/// The command writes the directory to descriptor 9, with `/.` behind it: what `$(…)` cuts off the end is
+/// never part of the name.
+///
+/// Processes of the line may still run, and may have put a symbolic link in the place of the directory. The
+/// shell therefore opens it, compares the kernel's path of what it has opened, and enters that; else it stays
+/// where it is. The shell's own `pwd -P` may be a path from before the link was there.
+const BEFORE: &str = "{ stockade_dir=$(";
+const AFTER: &str = " 9>&1 1>&8 8>&-); } 8>&1; stockade_status=$?; [ -z \"$stockade_dir\" ] || \
+     { [ \"$(readlink -n /proc/self/fd/7; echo /.)\" = \"$stockade_dir\" ] && cd -P /proc/self/fd/7; } \
+     7<\"$stockade_dir\"; (exit $stockade_status)";
+/// The descriptor for the directory.
+const FOLDER_FD: &str = "9";
 
 /// A line that is wrapped is one argument, of which Linux takes 128 KiB (execve(2)).
 const WRAPPED_BYTES_MAX: usize = 120 << 10;
@@ -52,11 +85,26 @@ impl Wrapping<'_> {
         if let Some(tier) = options.tier {
             option("tier", tier.name());
         }
+        match self.deadline {
+            None => {}
+            Some(Limits::NO_DEADLINE) => option("timeout", "none"),
+            Some(deadline) => option("timeout", &format!("{}ms", deadline.as_millis())),
+        }
         option("answered", answered_name(answered));
+        let carries = self.session.is_some() && self.folder == FolderCarry::ToShell;
+        if let Some(session) = self.session {
+            option("session", session.as_str());
+            match self.folder {
+                FolderCarry::ToShell => option("folder-fd", FOLDER_FD),
+                FolderCarry::InSession => {}
+                FolderCarry::None => words.push("--background".to_owned()),
+            }
+        }
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let line = quoted(line);
         let is_short = line.len() < WRAPPED_BYTES_MAX;
-        is_short.then(|| format!("{} -- {line}", words.join(" ")))
+        let command = is_short.then(|| format!("{} -- {line}", words.join(" ")))?;
+        Some(if carries { format!("{BEFORE}{command}{AFTER}") } else { command })
     }
 }
 
@@ -77,6 +125,8 @@ pub(super) fn unwrapped(line: String, program: &str) -> String {
 
 /// The last word of a line that is a call of this program, by whichever of its names.
 fn layer<'l>(line: &'l str, program: &str) -> Option<&'l str> {
+    let carried = line.strip_prefix(BEFORE).and_then(|line| line.strip_suffix(AFTER));
+    let line = carried.unwrap_or(line);
     let own = format!("{} ", quoted(program));
     let rest = line.strip_prefix(&own).or_else(|| {
         let (first, rest) = line.split_once(' ')?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use stockade::call::SessionName;
 use stockade::json;
 use stockade::policy::Mode;
 
@@ -49,13 +50,14 @@ const PATH_BYTES_MAX: usize = 64 << 10;
 
 /// An event, as it was sent.
 #[derive(Debug, Deserialize)]
-struct Wire {
+struct EventInput {
     hook_event_name: Option<String>,
     tool_name: Option<String>,
     tool_input: Option<Value>,
     tool_use_id: Option<String>,
     cwd: Option<PathBuf>,
     permission_mode: Option<String>,
+    session_id: Option<Value>,
 }
 
 /// An event, understood.
@@ -76,6 +78,8 @@ pub(super) struct ToolEvent {
     pub(super) id: Option<String>,
     pub(super) cwd: Option<PathBuf>,
     pub(super) mode: Option<AgentMode>,
+    /// The session of the agent.
+    pub(super) session: Option<SessionName>,
 }
 
 /// Which decision is asked for.
@@ -102,7 +106,7 @@ impl Event {
             Some(b'[') => return Err(EventError::List),
             Some(_) => {}
         }
-        let wire: Wire = json::from_slice(bytes).map_err(EventError::NotAnEvent)?;
+        let wire: EventInput = json::from_slice(bytes).map_err(EventError::NotAnEvent)?;
         let name = wire.hook_event_name.ok_or(EventError::Missing("hook_event_name"))?;
         let kind = match name.as_str() {
             "PreToolUse" => Kind::PreToolUse,
@@ -133,7 +137,10 @@ impl Event {
         let mode = wire
             .permission_mode
             .map(|mode| mode.parse().map_or(AgentMode::Unknown, AgentMode::Known));
-        Ok(Self::Tool(ToolEvent { kind, tool, input, id: wire.tool_use_id, cwd: wire.cwd, mode }))
+        let session = wire.session_id.as_ref().and_then(Value::as_str);
+        let session = session.filter(|id| !id.is_empty()).map(SessionName::of_agent);
+        let (id, cwd) = (wire.tool_use_id, wire.cwd);
+        Ok(Self::Tool(ToolEvent { kind, tool, input, id, cwd, mode, session }))
     }
 
     /// The kind of an event that may be broken otherwise.

@@ -1,25 +1,28 @@
 //! From an event to a decision: the policy of its project, the gate, and the box for shell lines.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
-use stockade::call::{CallId, Foreign, Line, Tool};
-use stockade::gate::Examination;
-use stockade::inspect::Found;
-use stockade::policy::rule::{Facts, Part, is_shell};
+use stockade::call::{CallId, ExternalCall, ShellLine, Tool};
+use stockade::gate::{Examination, Gate};
+use stockade::inspect::CommandSummary;
+use stockade::limits::Limits;
+use stockade::policy::rules::{Facts, Part, is_shell};
 use stockade::policy::{By, Decision, Mode, Ruling};
-use stockade::shell::{NoShellInput, ShellInput, shell_folder};
+use stockade::shell::{NoShellInput, ShellInput, launching_field, shell_folder};
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
 use super::answer::{Answer, Decided, told};
-use super::boxed::{Wrapping, unwrapped};
+use super::boxed::{FolderCarry, Wrapping, unwrapped};
 use super::event::{AgentMode, ToolEvent};
+use super::own_session;
 use super::patch_line::{applies_patch, patch_of};
 use super::person::Asked;
 use super::project::{Clues, Project};
 use crate::args::{Agent, Answered, HookOptions};
-use crate::render;
+use crate::print;
 use crate::setup::{self, SetupError};
 
 /// How the names of tools begin that a server runs. It may be on another machine, so that its command
@@ -31,6 +34,13 @@ const BASH: &str = "Bash";
 const WRITE_STDIN: &str = "write_stdin";
 /// The tool of Claude Code that searches files.
 const GREP: &str = "Grep";
+
+/// The tool of Codex that starts a program and goes on talking to it.
+const EXEC_COMMAND: &str = "exec_command";
+/// The fields of an input that put a command into the background.
+const BACKGROUND: [&str; 3] = ["run_in_background", "is_background", "background"];
+/// The fields of an input that give a command so many milliseconds.
+const TIMEOUTS: [&str; 2] = ["timeout", "timeout_ms"];
 
 /// Decides about the use of a tool, and writes that into the journal.
 pub(super) fn judge(event: ToolEvent, options: &HookOptions) -> Result<Answer, JudgeError> {
@@ -47,7 +57,7 @@ pub(super) fn judge(event: ToolEvent, options: &HookOptions) -> Result<Answer, J
     let answer = if is_line { matter.line(policy)? } else { matter.foreign(policy)? };
     Ok(match note {
         Some(note) => {
-            render::note(&note);
+            print::note(&note);
             answer.with_note(&note)
         }
         None => answer,
@@ -76,7 +86,7 @@ impl Matter<'_> {
             // A tool of this name is not known to leave files out.
             name = name.to_lowercase();
         }
-        let foreign = Foreign { name, input: std::mem::take(input) };
+        let foreign = ExternalCall { name, input: std::mem::take(input) };
         self.left_or_decided(policy, (mode, foreign), &self.cwd)
     }
 
@@ -84,7 +94,7 @@ impl Matter<'_> {
     fn left_or_decided(
         &self,
         policy: Policy,
-        (mode, foreign): (Mode, Foreign),
+        (mode, foreign): (Mode, ExternalCall),
         folder: &Path,
     ) -> Result<Answer, JudgeError> {
         let settle = |ruling: Ruling| {
@@ -118,16 +128,21 @@ impl Matter<'_> {
     /// A shell line: judged as `stockade shell` would, and put into the box.
     fn line(mut self, mut policy: Policy) -> Result<Answer, JudgeError> {
         let asks_nobody = self.tighten(&mut policy);
-        let (mode, is_boxed) = (policy.mode, policy.tier >= Tier::Jail);
+        let (mode, tier) = (policy.mode, policy.tier);
+        let is_boxed = tier >= Tier::Jail;
         if is_boxed {
             // The line asks them when it runs.
             policy.hooks.clear();
         }
         let parameter = self.parameter_rule(&policy);
+        let deadline = deadline(&self.event, &policy.limits);
         let program = program()?;
         let is_bash = self.event.tool == BASH;
         let find = if is_bash { ShellInput::find_text } else { ShellInput::find };
         let shell = find(&self.event.input).map_err(JudgeError::NoCommand)?;
+        if let Some(field) = launching_field(&self.event.input) {
+            return Err(JudgeError::Launching(field));
+        }
         // The line may be large: it is moved out of the input, and `replace` puts one back.
         let line = shell.take(&mut self.event.input);
         if let Some(folder) = shell_folder(&self.event.input).filter(|_| !is_bash) {
@@ -139,17 +154,16 @@ impl Matter<'_> {
         }
         // Without a box the line stays as it is, and so it is judged as it is.
         let line = if is_boxed { unwrapped(line, &program) } else { line };
-        let tool = Tool::Line(Line { text: line.clone().into() });
+        // What is typed goes to a program that runs, which no command can take the place of.
+        let own = (!is_typed).then(|| self.own_session_command(tier, &line, &program)).flatten();
+        if let Some(command) = own {
+            let settle = |ruling| self.settled(ruling, parameter, asks_nobody);
+            let ruling = self.own_session_ruling(policy, line, settle)?;
+            return Ok(self.run_outside(&ruling, (shell, command)));
+        }
+        let tool = Tool::Line(ShellLine { text: line.clone().into() });
         let patch_policy = (self.options.format == Agent::Codex).then(|| policy.clone());
-        let settle = |mut ruling: Ruling| {
-            if let Some(parameter) = parameter.filter(|one| one.decision > ruling.decision) {
-                ruling = parameter;
-            }
-            if ruling.decision == Decision::Ask && asks_nobody {
-                ruling.decision = Decision::Deny;
-            }
-            self.asked.settle(ruling)
-        };
+        let settle = |ruling| self.settled(ruling, parameter, asks_nobody);
         let (Examination { ruling, commands, .. }, _) =
             self.examined(policy, tool, &self.cwd, settle)?;
         if let Some(policy) = patch_policy
@@ -169,7 +183,11 @@ impl Matter<'_> {
         let reason = told(&ruling);
         let input = if is_boxed && !is_typed {
             let (root, cwd, options) = (&self.root, &self.cwd, self.options);
-            let wrapping = Wrapping { program: &program, root, cwd, mode, options };
+            let (session, folder) = (self.event.session.as_ref(), self.folder_carry());
+            let session = session.filter(|_| tier == Tier::Jail);
+            let program = &program;
+            let wrapping =
+                Wrapping { program, root, cwd, mode, options, deadline, session, folder };
             let wrapped = wrapping.of(&line, answered).ok_or(JudgeError::TooLong)?;
             shell.replace(&mut self.event.input, wrapped);
             Some(self.event.input)
@@ -177,6 +195,61 @@ impl Matter<'_> {
             None
         };
         Ok(Answer::Decided(Decided { decision: ruling.decision, reason, input }))
+    }
+
+    /// A line about the agent's own session, as a command outside of the sandbox.
+    fn own_session_command(&self, tier: Tier, line: &str, program: &str) -> Option<String> {
+        let session = self.event.session.as_ref().filter(|_| tier == Tier::Jail)?;
+        own_session::command(line, program, session, &self.root)
+    }
+
+    /// What is decided about such a line: the modes restrict what runs in a sandbox, so that only a rule, a
+    /// finding or a hook is against it.
+    fn own_session_ruling(
+        &self,
+        policy: Policy,
+        line: String,
+        settle: impl FnOnce(Ruling) -> Ruling,
+    ) -> Result<Ruling, JudgeError> {
+        let tool = Tool::Line(ShellLine { text: line.into() });
+        let (gate, call) = self.adviser(policy, tool, &self.cwd)?;
+        let settle = |found: Ruling| {
+            settle(if found.by == By::Mode { own_session::ruling() } else { found })
+        };
+        let examination = gate.advise_beside_mode(&call, settle).map_err(JudgeError::Journal)?;
+        Ok(examination.ruling)
+    }
+
+    fn run_outside(mut self, ruling: &Ruling, (shell, command): (ShellInput, String)) -> Answer {
+        if ruling.decision == Decision::Deny {
+            return Answer::Decided(Decided::deny(told(ruling)));
+        }
+        shell.replace(&mut self.event.input, command);
+        let (decision, reason) = (ruling.decision, told(ruling));
+        Answer::Decided(Decided { decision, reason, input: Some(self.event.input) })
+    }
+
+    /// The ruling on a line with what else is against it, and with who would answer a question.
+    fn settled(&self, mut ruling: Ruling, parameter: Option<Ruling>, asks_nobody: bool) -> Ruling {
+        if let Some(parameter) = parameter.filter(|one| one.decision > ruling.decision) {
+            ruling = parameter;
+        }
+        if ruling.decision == Decision::Ask && asks_nobody {
+            ruling.decision = Decision::Deny;
+        }
+        self.asked.settle(ruling)
+    }
+
+    /// How the directory in which the line ends is carried over. Claude Code asks its shell where it is;
+    /// others name a directory for each line.
+    fn folder_carry(&self) -> FolderCarry {
+        if is_in_background(&self.event) {
+            FolderCarry::None
+        } else if self.options.format == Agent::Claude && self.event.tool == BASH {
+            FolderCarry::ToShell
+        } else {
+            FolderCarry::InSession
+        }
     }
 
     /// The mode of the agent can make ours stricter and never looser: `plan` and `dontAsk` are
@@ -228,7 +301,7 @@ impl Matter<'_> {
     fn patch_line(
         &self,
         line: &str,
-        commands: &[Found],
+        commands: &[CommandSummary],
         (policy, mode): (Policy, Mode),
     ) -> Result<Answer, JudgeError> {
         let Some((patch, folder)) = patch_of(line, commands) else {
@@ -238,7 +311,7 @@ impl Matter<'_> {
             return Ok(Answer::Decided(Decided::deny(reason.to_owned())));
         };
         let input = Map::from_iter([("command".to_owned(), Value::String(patch))]);
-        let foreign = Foreign { name: "apply_patch".to_owned(), input };
+        let foreign = ExternalCall { name: "apply_patch".to_owned(), input };
         self.left_or_decided(policy, (mode, foreign), &folder)
     }
 
@@ -249,14 +322,25 @@ impl Matter<'_> {
         folder: &Path,
         settle: impl FnOnce(Ruling) -> Ruling,
     ) -> Result<(Examination, ToolCall), JudgeError> {
+        let (gate, call) = self.adviser(policy, tool, folder)?;
+        let examination = gate.advise_and(&call, settle).map_err(JudgeError::Journal)?;
+        Ok((examination, call))
+    }
+
+    /// The gate for a call in this folder.
+    fn adviser(
+        &self,
+        policy: Policy,
+        tool: Tool,
+        folder: &Path,
+    ) -> Result<(Gate, ToolCall), JudgeError> {
         let journal = setup::journal(self.options.journal.as_deref())?;
         let mut call = ToolCall::of(tool).in_folder(folder);
         if let Some(id) = self.event.id.as_deref().and_then(CallId::parse) {
             call.id = id;
         }
         let gate = Stockade::adviser(&self.root, policy, &journal).map_err(SetupError::Open)?;
-        let examination = gate.advise_and(&call, settle).map_err(JudgeError::Journal)?;
-        Ok((examination, call))
+        Ok((gate, call))
     }
 }
 
@@ -302,8 +386,33 @@ pub(crate) enum JudgeError {
         "put the line into the box: it is too long, or a path is no text; put it into a script"
     )]
     TooLong,
+    #[error(
+        "hold the line in the sandbox: tool_input.{0} chooses the program that runs it, or its \
+         environment; leave that field out, set variables in the line itself, or name a shell of the \
+         system such as /bin/bash"
+    )]
+    Launching(String),
     #[error("find this program")]
     Program(#[source] std::io::Error),
     #[error("find this program: it was moved, or its path is no text")]
     ProgramName,
+}
+
+/// Whether an agent goes on while the line runs.
+fn is_in_background(event: &ToolEvent) -> bool {
+    let is_set = |field: &str| event.input.get(field).and_then(Value::as_bool) == Some(true);
+    // Codex talks to such a program for as long as it runs.
+    let is_kept = event.tool.eq_ignore_ascii_case(EXEC_COMMAND);
+    is_kept || BACKGROUND.iter().any(|field| is_set(field))
+}
+
+/// The deadline that an agent gives a line: its own time-out, in milliseconds, or none of its own for a
+/// command in the background.
+fn deadline(event: &ToolEvent, limits: &Limits) -> Option<Duration> {
+    let input = &event.input;
+    if is_in_background(event) {
+        return Some(limits.background_max);
+    }
+    let asked = TIMEOUTS.iter().find_map(|field| input.get(*field)?.as_u64());
+    asked.map(|millis| Duration::from_millis(millis).min(limits.wall_max))
 }

@@ -3,22 +3,22 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use stockade::inspect::Found;
+use stockade::inspect::CommandSummary;
 
 const NAMES: [&str; 2] = ["apply_patch", "applypatch"];
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 
 /// Whether a command is one that applies patches, by whichever path.
-pub(super) fn applies_patch(found: &Found) -> bool {
+pub(super) fn applies_patch(found: &CommandSummary) -> bool {
     let name = found.words.first().and_then(|word| Path::new(word).file_name());
     name.and_then(OsStr::to_str).is_some_and(|name| NAMES.contains(&name))
 }
 
 /// The patch that a line applies, and the folder that its paths start from; none where either is not
 /// certain, or the line does more than that.
-pub(super) fn patch_of(line: &str, commands: &[Found]) -> Option<(String, PathBuf)> {
-    let is_else = |found: &&Found| {
+pub(super) fn patch_of(line: &str, commands: &[CommandSummary]) -> Option<(String, PathBuf)> {
+    let is_else = |found: &&CommandSummary| {
         let name = found.words.first().and_then(|word| word.to_str()).unwrap_or_default();
         // A shell that runs the line, or a change of the folder.
         !applies_patch(found) && !["cd", "bash", "sh", "zsh"].contains(&name)

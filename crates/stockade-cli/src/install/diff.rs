@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stockade::shell::hidden::shown;
+use stockade::shell::invisible::shown;
 
 /// Lines around a change that are shown.
 const CONTEXT: usize = 3;

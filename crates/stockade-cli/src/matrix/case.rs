@@ -4,7 +4,7 @@
 
 use stockade::guarantee::Guarantee;
 
-use super::trial::{Effect, Seen};
+use super::run::{CaseResult, Effect};
 
 /// What the canary holds.
 pub(super) const CANARY: &str = "what only those outside may read";
@@ -24,7 +24,7 @@ pub(super) struct Case {
     pub(super) script: &'static str,
     pub(super) meanwhile: Meanwhile,
     /// What is seen if it worked.
-    pub(super) worked: fn(&Seen) -> Option<&'static str>,
+    pub(super) worked: fn(&CaseResult) -> Option<&'static str>,
 }
 
 /// What happens outside while it runs.

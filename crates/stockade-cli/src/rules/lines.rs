@@ -4,8 +4,8 @@ use std::path::Path;
 
 use stockade::confine::Origin;
 use stockade::gate::Examiner;
-use stockade::inspect::{Root, ViewError};
-use stockade::policy::rule::{Example, Fit, Rule};
+use stockade::inspect::{ResolverError, Root};
+use stockade::policy::rules::{Example, Fit, Rule};
 use stockade::{Policy, ToolCall};
 
 /// One example that was tried.
@@ -17,7 +17,7 @@ pub(super) struct Tried {
 }
 
 /// Tries the examples of the rules that are not shipped, from this folder.
-pub(super) fn tried(root: &Path, policy: &Policy) -> Result<Vec<Tried>, ViewError> {
+pub(super) fn tried(root: &Path, policy: &Policy) -> Result<Vec<Tried>, ResolverError> {
     let examiner = Examiner::new(Root::open(root)?, policy.clone());
     let mut tried = Vec::new();
     let mut names: Vec<&str> = Vec::new();

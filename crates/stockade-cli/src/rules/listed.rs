@@ -3,13 +3,13 @@
 use serde::Serialize;
 use stockade::Policy;
 use stockade::policy::Decision;
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 
 use super::LISTS;
 use crate::args::RulesList;
 use crate::exit_code::Status;
-use crate::render::{FAINT, inert};
-use crate::{Answer, render, setup};
+use crate::print::{FAINT, escape};
+use crate::{Answer, print, setup};
 
 #[derive(Serialize)]
 struct Listing {
@@ -47,23 +47,23 @@ pub(super) fn list(list: &RulesList) -> Answer {
     let policy = setup::sources(&list.sources).load()?;
     let listing = Listing::of(&policy, list.tool.as_deref());
     if list.json {
-        render::say_json(&listing)?;
+        print::json(&listing)?;
         return Ok(Status::Ok);
     }
     for decision in LISTS {
         let rules: Vec<&Listed> = listing.rules.iter().filter(|one| one.list == decision).collect();
         if !rules.is_empty() {
-            render::say(decision.name())?;
+            print::line(decision.name())?;
         }
         for group in rules.chunk_by(|one, next| one.name.is_some() && one.name == next.name) {
             print(group)?;
         }
     }
     if listing.rules.is_empty() {
-        let tool = list.tool.as_ref().map(|tool| format!(" about {}", inert(tool)));
-        render::say(&format!("there are no rules{}", tool.unwrap_or_default()))?;
+        let tool = list.tool.as_ref().map(|tool| format!(" about {}", escape(tool)));
+        print::line(&format!("there are no rules{}", tool.unwrap_or_default()))?;
     }
-    listing.notes.iter().for_each(|note| render::note(note));
+    listing.notes.iter().for_each(|note| print::note(note));
     Ok(Status::Ok)
 }
 
@@ -95,11 +95,11 @@ impl Listing {
 }
 
 /// Rules of one name, or one without.
-fn print(group: &[&Listed]) -> Result<(), render::Unsaid> {
+fn print(group: &[&Listed]) -> Result<(), print::StdoutError> {
     let Some(first) = group.first() else { return Ok(()) };
     let title = first.name.as_deref().unwrap_or(&first.rule);
-    let place = first.source.as_deref().map(inert).unwrap_or_default();
-    render::say(&format!("  {:<32} {FAINT}{place}{FAINT:#}", inert(title)))?;
+    let place = first.source.as_deref().map(escape).unwrap_or_default();
+    print::line(&format!("  {:<32} {FAINT}{place}{FAINT:#}", escape(title)))?;
     if first.name.is_some() {
         let rules: Vec<&str> = group.iter().map(|one| one.rule.as_str()).collect();
         detail("rules", &rules.join(" "))?;
@@ -118,8 +118,8 @@ fn print(group: &[&Listed]) -> Result<(), render::Unsaid> {
     Ok(())
 }
 
-fn detail(name: &str, text: &str) -> Result<(), render::Unsaid> {
-    render::say(&format!("      {FAINT}{name}:{FAINT:#} {}", inert(text)))
+fn detail(name: &str, text: &str) -> Result<(), print::StdoutError> {
+    print::line(&format!("      {FAINT}{name}:{FAINT:#} {}", escape(text)))
 }
 
 fn source(rule: &Rule) -> Option<String> {

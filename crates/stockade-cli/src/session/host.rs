@@ -1,163 +1,295 @@
-//! The process that keeps one session: it takes call after call, and ends when it is told to or has
-//! had nothing to do for long.
+//! The session host: one loop over a listener and its connections. It keeps descriptors and a list, runs
+//! nothing, and waits for nobody: a socket that would block is closed.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use clap::Parser as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use stockade::call::SessionName;
-use stockade::gate::Approver;
-use stockade::launch::Warmth;
-use stockade::{Stockade, ToolCall};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{SocketFlags, accept_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use stockade::launch::take_inherited;
+use stockade::limits::LimitHit;
 
-use super::letter::{Enclosed, Letter, Reply, read_typed};
-use super::place::Place;
-use super::{fingerprint, is_ours, root};
-use crate::args::{Args, Code, Command};
-use crate::ask::Terminal;
+use super::message::{
+    EndOrder, Envelope, FromHost, HostReply, HostRequest, PROTOCOL, Packet, send,
+};
+use super::place::{HostPlace, is_ours, mount_namespace, sweep};
+use super::table::{ConnectionId, EndOrders, SessionTable, refused};
+use crate::Answer;
 use crate::exit_code::Status;
-use crate::{Answer, render, setup};
 
-/// Keeps a session until its end.
+/// The host ends when it has kept no session for so long.
+const LINGER: Duration = Duration::from_secs(60);
+/// How long a connection has to say what it wants.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// More connections are closed at once.
+const CONNECTIONS_MAX: usize = 1024;
+/// How often it is looked whether the socket is still there.
+const LOOK_PAUSE: Duration = Duration::from_secs(5);
+
+/// Keeps sessions until there are none any more. The listener is standard input.
 pub(crate) fn host() -> Answer {
-    // The listener and what was typed come as our streams; nothing of the terminal is ours.
-    let listener = UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    let typed = read_typed(std::io::stdout().as_fd().try_clone_to_owned()?)?;
-    quiet()?;
+    // The command that has started it may have inherited pipes that somebody reads to their end.
+    take_inherited(None)?;
+    let listener = io::stdin().as_fd().try_clone_to_owned()?;
     rustix::process::setsid()?;
-    let typed = std::iter::once(OsString::from("stockade")).chain(typed);
-    let Command::Code(Code { mut common, session: Some(name), .. }) =
-        Args::try_parse_from(typed)?.command
-    else {
-        return Err("keep a session: none was named".into());
+    raise_open_files();
+    ioctl_fionbio(&listener, true)?;
+    sweep();
+    let host = SessionHost {
+        place: HostPlace::find()?,
+        socket: identity(HostPlace::find()?.socket()),
+        mounts: mount_namespace()?,
+        listener,
+        connections: BTreeMap::new(),
+        next: 0,
+        table: SessionTable::default(),
+        empty_since: Some(Instant::now()),
     };
-    let policy = setup::policy(&common, &[])?;
-    let idle = policy.session_idle;
-    let kept = Kept {
-        place: Place::of(&root(&common)?, &name)?,
-        policy: fingerprint(&common)?,
-        terminal: Arc::new(Terminal::of_others(setup::own_policy(&common))),
-        name,
-    };
-    // Who is asked is at the caller's terminal, and notes on the policy were told there too.
-    (common.no_ask, common.quiet) = (true, true);
-    let stockade = setup::warm_stockade(&common, &[], Warmth::Cold)?;
-    let approver: Arc<dyn Approver> = Arc::<Terminal>::clone(&kept.terminal);
-    let stockade = stockade.with_approver(approver);
-    kept.serve(&listener, &stockade, idle)
+    host.serve()
 }
 
-/// One session, and what belongs to it.
-struct Kept {
-    name: SessionName,
-    place: Place,
-    policy: u64,
-    terminal: Arc<Terminal>,
+/// It holds descriptors of each session and each call, which may be more than the command that has started it
+/// could open.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, fewer sessions fit.
+    let _kept = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).is_err();
 }
 
-impl Kept {
-    fn serve(&self, listener: &UnixListener, stockade: &Stockade, idle: Duration) -> Answer {
+struct SessionHost {
+    place: HostPlace,
+    /// The socket that was there at the start.
+    socket: Option<(u64, u64)>,
+    mounts: u64,
+    listener: OwnedFd,
+    connections: BTreeMap<ConnectionId, Connection>,
+    next: ConnectionId,
+    table: SessionTable,
+    /// Since when there is no session.
+    empty_since: Option<Instant>,
+}
+
+struct Connection {
+    socket: OwnedFd,
+    opened: Instant,
+    /// Whether it has asked for something.
+    has_asked: bool,
+    /// The calls that it has ended.
+    ended: BTreeSet<ConnectionId>,
+}
+
+impl SessionHost {
+    fn serve(mut self) -> Answer {
         loop {
-            if !comes(listener, idle) {
-                // Who comes now waits for the lock, and then finds no socket.
-                let _lock = self.place.lock()?;
-                if comes(listener, Duration::ZERO) {
-                    continue;
-                }
-                self.place.remove()?;
+            self.wait();
+            self.accept();
+            let now = Instant::now();
+            for id in self.connections.keys().copied().collect::<Vec<_>>() {
+                self.read(id);
+            }
+            let is_silent = |connection: &Connection| {
+                !connection.has_asked
+                    && now.saturating_duration_since(connection.opened) > SILENCE_MAX
+            };
+            self.connections.retain(|_, connection| !is_silent(connection));
+            self.table.expire(now);
+            if self.is_to_end(now)? {
                 return Ok(Status::Ok);
             }
-            let (line, _) = listener.accept()?;
-            if !is_ours(&line) {
+        }
+    }
+
+    /// Whether nobody needs it any more. Under the lock no command can find it meanwhile.
+    fn is_to_end(&mut self, now: Instant) -> Result<bool, Box<dyn std::error::Error>> {
+        if identity(self.place.socket()) != self.socket {
+            // Its folder was removed, and nobody finds it.
+            return Ok(true);
+        }
+        if !self.table.is_empty() {
+            self.empty_since = None;
+            return Ok(false);
+        }
+        let since = *self.empty_since.get_or_insert(now);
+        if now.saturating_duration_since(since) < LINGER || !self.connections.is_empty() {
+            return Ok(false);
+        }
+        let _lock = self.place.lock()?;
+        self.accept();
+        if !self.connections.is_empty() {
+            return Ok(false);
+        }
+        fs::remove_file(self.place.socket())?;
+        Ok(true)
+    }
+
+    fn wait(&self) {
+        let now = Instant::now();
+        let until = self.table.next_expiry().into_iter().chain(now.checked_add(LOOK_PAUSE)).min();
+        let rest = until.map(|until| until.saturating_duration_since(now));
+        let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
+        let sockets = self.connections.values().map(|one| one.socket.as_fd());
+        let all = std::iter::once(self.listener.as_fd()).chain(sockets);
+        let mut polled: Vec<PollFd<'_>> =
+            all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // Out of memory: the sockets are read all the same.
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Ok(socket) =
+            accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        {
+            if !is_ours(&socket).unwrap_or(false) || self.connections.len() >= CONNECTIONS_MAX {
                 continue;
             }
-            let letter = match Letter::receive(&line) {
-                Ok(letter) => letter,
-                Err(error) => {
-                    answer(&line, &Reply::Error(format!("read the call: {error}")));
-                    continue;
-                }
-            };
-            if letter.0.end {
-                let _lock = self.place.lock()?;
-                self.place.remove()?;
-                stockade.interpreters().end_session(&self.name);
-                answer(&line, &Reply::Done(0));
-                return Ok(Status::Ok);
-            }
-            answer(&line, &self.reply(letter, stockade));
+            let (opened, ended) = (Instant::now(), BTreeSet::new());
+            let connection = Connection { socket, opened, has_asked: false, ended };
+            self.connections.insert(self.next, connection);
+            self.next = self.next.saturating_add(1);
         }
     }
 
-    fn reply(&self, (letter, enclosed): (Letter, Enclosed), stockade: &Stockade) -> Reply {
-        let name = &self.name;
-        if letter.session != name.as_str() {
-            return Reply::Error(format!("this is the session {name}, not {}", letter.session));
-        }
-        if letter.policy != self.policy {
-            return Reply::Error(format!(
-                "use the session {name}: it was started under another policy, journal or options; \
-                 end it with --session {name} --end, or name another"
-            ));
-        }
-        match self.run(&letter, enclosed, stockade) {
-            Ok(status) => Reply::Done(status.code()),
-            Err(error) => Reply::Error(render::chain(&*error)),
-        }
-    }
-
-    /// Runs a call as if the caller did, who gets what is written.
-    fn run(&self, letter: &Letter, enclosed: Enclosed, stockade: &Stockade) -> Answer {
-        let Enclosed { source, stdout, stderr, terminal } = enclosed;
-        let mut call = ToolCall::code(letter.language.parse()?, source);
-        call = call.in_session(self.name.clone());
-        call.wall = letter.wall_millis.map(Duration::from_millis);
-        dup2_stdout(&stdout)?;
-        dup2_stderr(&stderr)?;
-        self.terminal.borrow(terminal);
-        let report = stockade.run(call);
-        self.terminal.borrow(None);
-        let said = if letter.json {
-            render::say_json(&report)
-        } else {
-            render::report(&report, letter.quiet)
+    /// Takes what one connection has sent.
+    fn read(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let packet = match Packet::receive(&connection.socket) {
+            Ok(Some(packet)) => packet,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Ok(None) | Err(_) => return self.close(id),
         };
-        drop((stdout, stderr));
-        quiet()?;
-        said?;
-        Ok(Status::of(&report))
+        connection.has_asked = true;
+        let Outgoing { reply, descriptors, orders } = match packet.read::<Envelope>() {
+            Ok(envelope) => self.answer(id, envelope, packet.descriptors),
+            Err(_) => Outgoing::from(refused(OTHER_VERSION, OTHER_VERSION_HINT)),
+        };
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        if !self.send(id, &FromHost::Reply(reply), &descriptors) {
+            self.close(id);
+        }
+        self.order(orders);
     }
-}
 
-/// Whether somebody comes in this time.
-fn comes(listener: &UnixListener, patience: Duration) -> bool {
-    let timeout = Timespec::try_from(patience).ok();
-    let mut polled = [PollFd::new(listener, PollFlags::IN)];
-    loop {
-        match poll(&mut polled, timeout.as_ref()) {
-            Ok(count) => return count > 0,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return false,
+    fn answer(
+        &mut self,
+        id: ConnectionId,
+        envelope: Envelope,
+        descriptors: Vec<OwnedFd>,
+    ) -> Outgoing {
+        let Envelope { protocol, mounts, request } = envelope;
+        if protocol != PROTOCOL {
+            return refused(OTHER_VERSION, OTHER_VERSION_HINT).into();
+        }
+        if mounts != self.mounts {
+            let why = "the session host sees other mounts than this command";
+            return refused(why, "set XDG_RUNTIME_DIR to another folder for one of the two").into();
+        }
+        match request {
+            HostRequest::Join(start) => {
+                let reply = self.table.join(id, start);
+                self.with_space(id, reply)
+            }
+            HostRequest::Begin(call, session) => {
+                let reply = self.table.begin(id, (call, session), descriptors);
+                self.with_space(id, reply)
+            }
+            HostRequest::Ended(folder) => self.table.ended(id, folder).into(),
+            HostRequest::Left(left) => {
+                let (reply, orders) = self.table.left(id, left, descriptors.into_iter().next());
+                Outgoing { reply, descriptors: Vec::new(), orders }
+            }
+            HostRequest::List(from) => self.table.list(from, Instant::now()).into(),
+            HostRequest::Log(selector) => match self.table.log(&selector) {
+                Ok((call, log)) => with_descriptors(HostReply::Log { call }, [log.as_fd()]),
+                Err(reply) => reply.into(),
+            },
+            HostRequest::Kill(selector) => {
+                let (reply, orders) = self.table.kill(&selector);
+                if let Some(own) = self.connections.get_mut(&id) {
+                    own.ended.extend(orders.iter().map(|(call, _)| *call));
+                }
+                Outgoing { reply, descriptors: Vec::new(), orders }
+            }
+            HostRequest::Ending => {
+                let ended = self.connections.get(&id).into_iter().flat_map(|own| &own.ended);
+                let there = ended.filter(|call| self.connections.contains_key(*call)).count();
+                HostReply::Ending { calls: u32::try_from(there).unwrap_or(u32::MAX) }.into()
+            }
         }
     }
+
+    /// Adds the namespaces of the session for a call that has joined it.
+    fn with_space(&self, id: ConnectionId, reply: HostReply) -> Outgoing {
+        match (self.table.space_of(id), &reply) {
+            (Some(space), HostReply::Joined(_)) => with_descriptors(reply, space.descriptors()),
+            _ => reply.into(),
+        }
+    }
+
+    fn send(&self, id: ConnectionId, message: &FromHost, descriptors: &[BorrowedFd<'_>]) -> bool {
+        let connection = self.connections.get(&id);
+        connection.is_some_and(|one| send(&one.socket, message, descriptors).is_ok())
+    }
+
+    /// Tells calls to end. One that cannot be told ends because its connection closes.
+    fn order(&mut self, orders: EndOrders) {
+        for (id, limit) in orders {
+            let limit = limit.map(LimitHit::name).map(str::to_owned);
+            if !self.send(id, &FromHost::End(EndOrder { limit }), &[]) {
+                self.close(id);
+            }
+        }
+    }
+
+    fn close(&mut self, id: ConnectionId) {
+        self.connections.remove(&id);
+        self.table.closed(id);
+    }
 }
 
-/// A caller that has gone away gets no answer, and the session goes on.
-fn answer(line: &UnixStream, reply: &Reply) {
-    let _gone = reply.send(line).is_err();
+/// What goes out for one request.
+struct Outgoing {
+    reply: HostReply,
+    descriptors: Vec<OwnedFd>,
+    /// Calls that have to end.
+    orders: EndOrders,
 }
 
-/// Lets go of all streams.
-fn quiet() -> std::io::Result<()> {
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
-    dup2_stderr(&nothing)?;
-    Ok(())
+impl From<HostReply> for Outgoing {
+    fn from(reply: HostReply) -> Self {
+        Self { reply, descriptors: Vec::new(), orders: Vec::new() }
+    }
+}
+
+fn with_descriptors<'f>(
+    reply: HostReply,
+    descriptors: impl IntoIterator<Item = BorrowedFd<'f>>,
+) -> Outgoing {
+    let own: io::Result<Vec<OwnedFd>> =
+        descriptors.into_iter().map(|fd| fd.try_clone_to_owned()).collect();
+    own.map_or_else(
+        |error| {
+            let why = format!("the session host cannot pass a descriptor on: {error}");
+            refused(&why, "end a session: stockade kill SESSION").into()
+        },
+        |descriptors| Outgoing { reply, descriptors, orders: Vec::new() },
+    )
+}
+
+const OTHER_VERSION: &str = "the session host and this command are of different versions";
+const OTHER_VERSION_HINT: &str =
+    "end its sessions with the other version's stockade kill, or wait until it has none";
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }

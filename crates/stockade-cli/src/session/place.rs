@@ -1,86 +1,148 @@
-//! Where the socket of a session is: in a folder that only this user can enter.
+//! Where the session host listens, and how it is started.
 
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::ErrorKind;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
-use stockade::call::SessionName;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
 use stockade::confine::{runtime_folder, state_folder};
+use stockade::launch::peer_uid;
 
-use super::is_ours;
+use super::SessionError;
 
-type Failed = Box<dyn std::error::Error>;
-
-/// The place of one session of one project.
+/// The folder for the socket of the host, and the paths in it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(super) struct HostPlace {
     socket: PathBuf,
     lock: PathBuf,
 }
 
-impl Place {
-    /// That of a project's session.
-    pub(crate) fn of(root: &Path, name: &SessionName) -> Result<Self, Failed> {
+impl HostPlace {
+    pub(super) fn find() -> Result<Self, SessionError> {
         let folder = folder()?;
-        let mut hasher = DefaultHasher::new();
-        (root, name.as_str()).hash(&mut hasher);
-        let name = format!("session-{:016x}", hasher.finish());
-        Ok(Self {
-            socket: folder.join(format!("{name}.socket")),
-            lock: folder.join(format!("{name}.lock")),
-        })
+        Ok(Self { socket: folder.join("host.socket"), lock: folder.join("host.lock") })
     }
 
-    /// Waits until nobody else finds, starts or ends the session.
-    pub(crate) fn lock(&self) -> Result<File, Failed> {
+    pub(super) fn socket(&self) -> &std::path::Path {
+        &self.socket
+    }
+
+    /// Waits until nobody else starts or ends the host.
+    pub(super) fn lock(&self) -> Result<File, SessionError> {
         let lock = File::create(&self.lock)
             .map_err(|error| format!("open {}: {error}", self.lock.display()))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         Ok(lock)
     }
 
-    /// The way to the process that keeps the session. A socket that one left that was killed goes.
-    pub(crate) fn find(&self) -> Result<Option<UnixStream>, Failed> {
-        match UnixStream::connect(&self.socket) {
-            Ok(line) if is_ours(&line) => Ok(Some(line)),
-            Ok(_) => Err(format!("{} is another user's", self.socket.display()).into()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                self.remove()?;
-                Ok(None)
-            }
-            Err(error) => Err(format!("connect to {}: {error}", self.socket.display()).into()),
+    /// A connection to the host, if there is one.
+    pub(super) fn connect(&self) -> Result<Option<OwnedFd>, SessionError> {
+        let fail = |error: &dyn std::fmt::Display| {
+            format!("connect to {}: {error}", self.socket.display())
+        };
+        let line = unix_socket()?;
+        let address = SocketAddrUnix::new(&self.socket).map_err(|errno| {
+            let why = fail(&errno);
+            format!("{why}\nhint: set XDG_RUNTIME_DIR to a private folder with a shorter path")
+        })?;
+        match connect(&line, &address) {
+            Ok(()) => {}
+            Err(Errno::NOENT | Errno::CONNREFUSED) => return Ok(None),
+            Err(errno) => return Err(fail(&errno).into()),
+        }
+        match is_ours(&line) {
+            Ok(true) => Ok(Some(line)),
+            Ok(false) => Err(format!("{} is another user's", self.socket.display()).into()),
+            Err(error) => Err(fail(&format!("whose it is cannot be told: {error}")).into()),
         }
     }
 
-    /// Makes the socket.
-    pub(crate) fn bind(&self) -> Result<UnixListener, Failed> {
-        UnixListener::bind(&self.socket)
-            .map_err(|error| format!("make {}: {error}", self.socket.display()).into())
+    /// A connection to the host, which is started if there is none.
+    pub(super) fn connect_or_start(&self) -> Result<OwnedFd, SessionError> {
+        if let Some(line) = self.connect()? {
+            return Ok(line);
+        }
+        let _lock = self.lock()?;
+        // Somebody else may have been quicker.
+        if let Some(line) = self.connect()? {
+            return Ok(line);
+        }
+        self.start()?;
+        let line = self.connect()?;
+        line.ok_or_else(|| "connect to the session host: it has ended at once".into())
     }
 
-    /// The way to whoever will listen at the socket.
-    pub(crate) fn connect(&self) -> Result<UnixStream, Failed> {
-        UnixStream::connect(&self.socket)
-            .map_err(|error| format!("connect to {}: {error}", self.socket.display()).into())
+    /// Starts the host, under the lock. It takes what comes over a socket that is there before it, so that
+    /// nobody has to wait for it.
+    fn start(&self) -> Result<(), SessionError> {
+        match std::fs::remove_file(&self.socket) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("remove {}: {error}", self.socket.display()).into()),
+        }
+        let listener = unix_socket()?;
+        let bound = SocketAddrUnix::new(&self.socket).and_then(|address| {
+            bind(&listener, &address)?;
+            listen(&listener, BACKLOG)
+        });
+        bound.map_err(|errno| format!("make {}: {errno}", self.socket.display()))?;
+        let program =
+            std::env::current_exe().map_err(|error| format!("find our own program: {error}"))?;
+        #[expect(clippy::disallowed_methods, reason = "it is this program again")]
+        let mut command = Command::new(program);
+        command.arg("session-host").current_dir("/").env_clear();
+        // Where it finds its folder.
+        let kept = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME"];
+        command.envs(kept.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map_err(|error| format!("start the session host: {error}"))?;
+        Ok(())
     }
+}
 
-    /// Takes the socket away.
-    pub(crate) fn remove(&self) -> Result<(), Failed> {
-        std::fs::remove_file(&self.socket)
-            .map_err(|error| format!("remove {}: {error}", self.socket.display()).into())
+/// How many connections may wait for the host.
+const BACKLOG: i32 = 128;
+
+fn unix_socket() -> rustix::io::Result<OwnedFd> {
+    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// Whether the other end belongs to this user.
+pub(super) fn is_ours(line: impl AsFd) -> io::Result<bool> {
+    Ok(peer_uid(line)? == rustix::process::geteuid().as_raw())
+}
+
+/// Removes the locks of interpreter sessions that are over. One that is in use stays.
+pub(super) fn sweep() {
+    let Ok(folder) = folder() else { return };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let is_lock = path.extension().is_some_and(|end| end == "lock");
+        let is_session =
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"session-"));
+        if !is_lock || !is_session || path.with_extension("socket").exists() {
+            continue;
+        }
+        let Ok(lock) = File::open(&path) else { continue };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Whoever has opened it meanwhile finds out that it is gone, and opens another.
+            let _gone = std::fs::remove_file(&path).is_err();
+        }
     }
 }
 
 /// The bits of a mode that are the rights of others.
 const OTHERS_BITS: u32 = 6;
 
-/// The folder of this user for sockets.
-fn folder() -> Result<PathBuf, Failed> {
+/// The folder of this user for sockets, which only this user can enter.
+pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     let state = || Some(state_folder()?.join("sessions"));
     let folder = runtime_folder().map(|path| path.join("stockade")).or_else(state);
     let folder = folder.ok_or("find a place for sessions: there is no home folder")?;
@@ -94,4 +156,9 @@ fn folder() -> Result<PathBuf, Failed> {
         return Err(format!("{} is not a private folder of this user", folder.display()).into());
     }
     Ok(folder)
+}
+
+/// The mount namespace of this process.
+pub(super) fn mount_namespace() -> io::Result<u64> {
+    Ok(std::fs::metadata("/proc/self/ns/mnt")?.ino())
 }

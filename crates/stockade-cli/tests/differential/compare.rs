@@ -1,7 +1,7 @@
 //! Whether a program that ran was found by the gate before.
 
 use stockade::gate::Examination;
-use stockade::inspect::{Axis, Finding, Found, Target};
+use stockade::inspect::{Axis, CommandSummary, Finding, Target};
 
 use crate::trace::Executed;
 
@@ -13,14 +13,14 @@ pub(crate) enum Known {
     /// Something in the line is marked as known in the run alone.
     Marked,
     /// A program that was found has code of its own, a script or another language.
-    Foreign,
+    ExternalCall,
     /// It is not.
     Not,
 }
 
 /// What the gate found in a line, as far as programs go.
 pub(crate) struct Claim {
-    commands: Vec<Found>,
+    commands: Vec<CommandSummary>,
     is_marked: bool,
     /// Whether a script is noted, which is a program of its own.
     has_script: bool,
@@ -68,7 +68,7 @@ impl Claim {
         if is_hidden && self.is_marked {
             Known::Marked
         } else if is_hidden && (self.has_script || self.commands.iter().any(is_foreign)) {
-            Known::Foreign
+            Known::ExternalCall
         } else {
             Known::Not
         }
@@ -87,14 +87,15 @@ impl Claim {
 
     /// The commands, for a message.
     pub(crate) fn shown(&self) -> Vec<String> {
-        let shown =
-            |found: &Found| format!("{:?}{}", found.words, if found.dynamic { "?" } else { "" });
+        let shown = |found: &CommandSummary| {
+            format!("{:?}{}", found.words, if found.dynamic { "?" } else { "" })
+        };
         self.commands.iter().map(shown).collect()
     }
 }
 
 /// Whether a command may be another program than its words say.
-fn stands_for_another(found: &Found) -> bool {
+fn stands_for_another(found: &CommandSummary) -> bool {
     let is_known = !found.known.contains(&false) && !found.targets.iter().any(Target::is_open);
     found.dynamic && (found.known.first() == Some(&false) || is_known)
 }
@@ -106,7 +107,7 @@ fn has_to_be_found(executed: &Executed) -> bool {
 }
 
 /// Whether a program starts others by code or settings that are no shell's.
-fn is_foreign(found: &Found) -> bool {
+fn is_foreign(found: &CommandSummary) -> bool {
     let name = found.words.first().and_then(|name| name.to_str()).unwrap_or_default();
     matches!(base(name), "awk" | "sed" | "perl" | "python3" | "git" | "tar")
 }
@@ -116,14 +117,14 @@ fn base(path: &str) -> &str {
 }
 
 /// Whether a found command has the name of the one that ran.
-fn is_named(found: &Found, executed: &Executed) -> bool {
+fn is_named(found: &CommandSummary, executed: &Executed) -> bool {
     let name = found.words.first().and_then(|name| name.to_str());
     let (Some(name), Some(true)) = (name, found.known.first()) else { return false };
     base(name) == base(&executed.path) || executed.argv.first().is_some_and(|first| first == name)
 }
 
 /// Whether a found command is the one that ran: its name, and its words as far as they are known.
-fn is(found: &Found, executed: &Executed) -> bool {
+fn is(found: &CommandSummary, executed: &Executed) -> bool {
     if !is_named(found, executed) {
         return false;
     }

@@ -42,7 +42,7 @@ pub(crate) fn by_line(notes: &str) -> HashMap<usize, Vec<Executed>> {
                 lines.entry(number).or_default();
                 current = Some(number);
             }
-            (Some(Started::Keeper), _) => {}
+            (Some(Started::Shim), _) => {}
             (None, Some(number)) => lines.entry(number).or_default().push(executed),
             (None, None) => {}
         }
@@ -52,15 +52,15 @@ pub(crate) fn by_line(notes: &str) -> HashMap<usize, Vec<Executed>> {
 
 enum Started {
     Line(usize),
-    /// What belongs to no line: the keeper of another box, the deadline of the next line.
-    Keeper,
+    /// What belongs to no line: the shim of another box, the deadline of the next line.
+    Shim,
 }
 
 fn started(executed: &Executed) -> Option<Started> {
     let words: Vec<&str> = executed.argv.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["stockade-keeper"] => Some(Started::Keeper),
-        ["timeout", .., "bash", "-c", line] if number(line).is_some() => Some(Started::Keeper),
+        ["stockade-shim"] => Some(Started::Shim),
+        ["timeout", .., "bash", "-c", line] if number(line).is_some() => Some(Started::Shim),
         ["bash", "-c", line] => number(line).map(Started::Line),
         _ => None,
     }
@@ -123,7 +123,7 @@ fn text(note: &str) -> (String, &str) {
 #[test]
 fn notes_are_read_as_they_are_written() {
     let notes = "\
-        1 execve(\"/proc/self/fd/9\", [\"stockade-keeper\"], 0x1 /* 0 vars */) = 0\n\
+        1 execve(\"/proc/self/fd/9\", [\"stockade-shim\"], 0x1 /* 0 vars */) = 0\n\
         2 execveat(3, \"\", [\"bash\", \"-c\", \": line 7\\nm001 'a'\"], [\"A=1\"], AT_EMPTY_PATH) = 0\n\
         3 execve(\"./bin/m001\", [\"./bin/m001\", \"a\\\"\\33b, c\"], [] <unfinished ...>\n\
         4 execve(\"/bin/m002\", [\"m002\"], []) = -1 ENOENT (No such file or directory)\n\

@@ -93,7 +93,7 @@ pub(crate) fn try_batch(
             match trial.claim.knows(&one) {
                 Known::Found => trial.found += 1,
                 Known::Marked => trial.marked += 1,
-                Known::Foreign => trial.foreign += 1,
+                Known::ExternalCall => trial.foreign += 1,
                 Known::Not => trial.unknown.push(one),
             }
         }

@@ -104,6 +104,14 @@ fn what_cannot_be_a_pattern_is_an_error_with_its_line() {
         ("hide = ['.']", "the whole project"),
         ("hide = ['./.']", "the whole project"),
         ("protect = ['./']", "the whole project"),
+        ("hide = ['{secret1,other}']", "braces are not expanded"),
+        ("protect = ['a/b{1..3}']", "braces are not expanded"),
+        ("hide = ['+(x)']", "+(…) is no pattern"),
+        ("hide = ['@(a|b)']", "@(…) is no pattern"),
+        ("hide = ['?(x)']", "?(…) is no pattern"),
+        ("hide = ['*(x)']", "*(…) is no pattern"),
+        ("hide = ['!a']", "excludes nothing"),
+        ("write = ['.', '{a,b}']", "braces are not expanded"),
     ] {
         let told = shell(&project, &format!("\n[box]\n{entry}\n"), "true");
         assert_eq!(told.code, 125, "{entry}: {told:?}");

@@ -1,5 +1,7 @@
 //! `stockade doctor`.
 
+use serde_json::Value;
+
 use crate::poorer::{Caller, Poorer, can_box};
 use crate::support::Project;
 
@@ -8,7 +10,7 @@ fn names_every_mechanism_and_a_remedy_for_each_that_is_not_there() {
     let told = Project::new().stockade(&["doctor", "--json"]);
     let found = told.json();
     let mechanisms = found["mechanisms"].as_array().unwrap();
-    for name in ["keeper", "namespaces", "network-namespace", "new-root", "landlock", "seccomp"] {
+    for name in ["shim", "namespaces", "network-namespace", "new-root", "landlock", "seccomp"] {
         assert!(mechanisms.iter().any(|one| one["mechanism"] == name), "{name}: {told:?}");
     }
     for one in mechanisms {
@@ -115,4 +117,67 @@ fn the_doctor_says_what_is_missing_and_whether_the_shipped_policy_can_be_kept() 
             }
         }
     }
+}
+
+/// A folder of engines that are scripts, beside the programs of the machine.
+fn with_engines(project: &Project, engines: &[(&str, &str)], args: &[&str]) -> Value {
+    let folder = project.beside("engines");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, script) in engines {
+        crate::support::write_script(folder.join(name), script);
+    }
+    let mut command = project.command(args);
+    command.env("PATH", &folder);
+    crate::support::Told::from(command.output().unwrap()).json()
+}
+
+fn container_tier(found: &Value) -> &Value {
+    found["tiers"].as_array().unwrap().iter().find(|one| one["tier"] == "container").unwrap()
+}
+
+/// Answers for itself, and starts containers by one runtime only.
+const PODMAN: &str = "#!/bin/sh\ncase \"$*\" in\n--version) echo podman version 9.9 ;;\n*'--runtime runc '*) ;;\n\
+                      *) echo 'hybrid mode not supported' >&2; exit 126 ;;\nesac\n";
+
+#[test]
+fn an_engine_whose_runtime_fails_does_not_count_and_one_that_works_is_named() {
+    let engines = [("podman", PODMAN), ("runc", "#!/bin/sh\n")];
+    let project = Project::new();
+    let tier = container_tier(&with_engines(&project, &engines, &["doctor", "--json"])).clone();
+    assert_eq!(tier["works"], false, "{tier}");
+    let found = tier["found"].as_str().unwrap();
+    assert!(found.contains("hybrid mode not supported"), "{found}");
+    assert!(found.contains("box.runtime = \"runc\""), "{found}");
+
+    // With the key set, it works.
+    let own = project.beside("config/stockade");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("stockade.toml"), "[box]\nruntime = \"runc\"\n").unwrap();
+    let tier = container_tier(&with_engines(&project, &engines, &["doctor", "--json"])).clone();
+    assert_eq!((&tier["works"], &tier["found"]), (&true.into(), &"podman 9.9".into()));
+}
+
+#[test]
+fn an_engine_without_its_daemon_does_not_count() {
+    let docker = "#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n";
+    let found = with_engines(&Project::new(), &[("docker", docker)], &["doctor", "--json"]);
+    let tier = container_tier(&found);
+    assert_eq!(tier["works"], false, "{tier}");
+    assert!(tier["found"].as_str().unwrap().contains("Cannot connect to the Docker daemon"));
+}
+
+#[test]
+fn the_battery_goes_by_the_policy_of_the_user() {
+    let project = Project::new();
+    let own = project.beside("config/stockade");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("stockade.toml"), "mode = \"plan\"\n").unwrap();
+    let found = project.stockade(&["doctor", "--battery", "--json"]).json();
+    for column in found["battery"]["columns"].as_array().unwrap() {
+        let is_bare = column["place"] == "bare";
+        assert_eq!(column["not_run"].is_string(), !is_bare, "{column}");
+    }
+    let jail = &found["battery"]["columns"][2];
+    assert_eq!(jail["place"], "jail");
+    assert!(jail["not_run"].as_str().unwrap().contains("plan"), "{jail}");
 }

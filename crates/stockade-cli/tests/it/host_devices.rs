@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,10 +22,13 @@ fn stand_in(project: &Project) -> bool {
     fs::create_dir(&folder).unwrap();
     let source = format!(
         r#"#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 int main(void) {{
     FILE *told = fopen("{}", "a");
     char link[32], to[256];
+    FILE *given = fopen("{}", "a");
+    fprintf(given, "%s %s %s\n", getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"), getenv("HOME"));
     for (int fd = 0; fd < 3; fd++) {{
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         ssize_t n = readlink(link, to, sizeof to - 1);
@@ -35,7 +38,8 @@ int main(void) {{
     return 0;
 }}
 "#,
-        project.beside("streams").display()
+        project.beside("streams").display(),
+        project.beside("given").display()
     );
     fs::write(project.beside("stand_in.c"), source).unwrap();
     let mut compiler = Command::new("cc");
@@ -95,6 +99,42 @@ fn no_stream_of_runsc_or_an_engine_is_a_device() {
         assert_eq!(other, Vec::<&str>::new(), "{args:?}");
     }
     assert_eq!(attributes("/dev/null"), before);
+}
+
+/// `runsc do` writes a bundle into `TMPDIR`, and engines without root the state of their containers: a
+/// sandbox that shows the folder would change what runs outside of every sandbox.
+#[test]
+fn what_engines_keep_is_in_no_folder_that_a_project_may_hold() {
+    let project = Project::new();
+    if !stand_in(&project) {
+        return;
+    }
+    for name in ["tmp", "run"] {
+        fs::create_dir(project.path(name)).unwrap();
+        fs::set_permissions(project.path(name), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let policy = project.beside("policy.toml");
+    fs::write(&policy, "box.tier = 'container'\nbox.image = 'localhost/x'\n").unwrap();
+    let policy = policy.to_str().unwrap();
+    for args in [
+        &["doctor"][..],
+        &["run", "--profile", "contained", "--tier", "gvisor", "--", "true"],
+        &["run", "--policy", policy, "--", "true"],
+    ] {
+        fs::remove_file(project.beside("given")).ok();
+        let mut command = project.command(args);
+        let folder = project.beside("bin");
+        command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+        command.env("TMPDIR", project.path("tmp")).env("XDG_RUNTIME_DIR", project.path("run"));
+        let told = Told::from(command.output().unwrap());
+        let given = fs::read_to_string(project.beside("given")).unwrap_or_default();
+        assert!(given.lines().count() >= 1, "{args:?}: the control: {told:?}");
+        let inside = project.path("").display().to_string();
+        assert!(!given.contains(inside.trim_end_matches('/')), "{args:?}: {given}");
+        // What is asked of the machine alone leaves nothing in the home folder either.
+        let home = project.beside("home").display().to_string();
+        assert_eq!(given.contains(&home), args[0] == "run", "{args:?}: {given}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The jail without namespaces, by Landlock, the filter and the keeper: what it keeps and what is
+//! The jail without namespaces, by Landlock, the filter and the shim: what it keeps and what is
 //! left of it. Each attack has a control half that succeeds without it.
 
 use std::os::unix::net::UnixDatagram;
@@ -51,8 +51,8 @@ fn other_processes_of_the_user_are_neither_read_nor_signalled_nor_limited() {
         || std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"sleep\n");
     assert!(eventually(std::time::Duration::from_secs(5), is_asleep));
     let script = "tr '\\0' '\\n' < /proc/$1/environ | grep hunter3
-        kill -0 $1 && echo signalled; kill -0 $PPID && echo keeper
-        prlimit --pid $1 --cpu=1:1 && echo limited; prlimit --pid $PPID --nofile=0:0 && echo keeper
+        kill -0 $1 && echo signalled; kill -0 $PPID && echo shim
+        prlimit --pid $1 --cpu=1:1 && echo limited; prlimit --pid $PPID --nofile=0:0 && echo shim
         prlimit --nofile=9:9 true || echo broken\n";
     let Both { locked, .. } = both(&poorer, script, &[&pid]);
     let control = poorer.bare(&["sh", "script.sh", &pid]).output().unwrap();

@@ -355,3 +355,93 @@ fn without_namespaces_a_project_that_holds_such_a_place_is_refused() {
     assert!(report["failure"].to_string().contains("Stockade's own"), "{report}");
     assert!(report["failure"]["remedy"].is_string(), "{report}");
 }
+
+/// A sandbox that was started without the variables would show a scratch folder in its project, and with
+/// it the bundle of another call.
+#[test]
+fn scratch_folders_are_in_no_place_that_another_sandbox_could_show() {
+    let project = project();
+    let line = ["shell", "--tier=process", "--mode=bypass", "echo $HOME"];
+    let home = project.path("").display().to_string();
+    // The supervisor of another project, which may be the one that comes second.
+    let other = project.beside("other");
+    fs::create_dir(&other).unwrap();
+    let mut elsewhere = command(&project, Path::new(env!("CARGO_BIN_EXE_stockade")), &line);
+    for told in
+        [stockade(&project, &line), Told::from(elsewhere.current_dir(&other).output().unwrap())]
+    {
+        assert!(told.stdout.contains("/run-"), "the control: {told:?}");
+        assert!(!told.stdout.starts_with(&home), "{told:?}");
+    }
+    // Nor through a link to a folder that is known, which could be replaced.
+    let own = rustix::process::geteuid().as_raw();
+    std::os::unix::fs::symlink(project.runtime(), project.path("linked")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_stockade"));
+    let mut linked = command(&project, program, &line);
+    linked.env("XDG_RUNTIME_DIR", project.path("linked"));
+    let told = Told::from(linked.output().unwrap());
+    let real = project.runtime().join(format!("stockade-{own}"));
+    assert!(told.stdout.starts_with(real.to_str().unwrap()), "the control: {told:?}");
+}
+
+/// A project may be the folder that holds all scratch folders.
+#[test]
+fn a_project_that_holds_all_scratch_folders_shows_none() {
+    let project = Project::new();
+    fs::write(project.runtime().join("secret"), "secret").unwrap();
+    let own = rustix::process::geteuid().as_raw();
+    let line =
+        format!("ls /tmp/stockade-{own}; cat {}/secret; echo ran", project.runtime().display());
+    let told = project.stockade(&["shell", "--mode=bypass", "--root=/tmp", &line]);
+    assert!(told.stdout.ends_with("ran\n") || told.code == 125, "{told:?}");
+    assert!(!told.stdout.contains("secret") && !told.stdout.contains("test-"), "{told:?}");
+}
+
+#[test]
+fn a_link_by_which_a_relative_search_path_starts_the_program_cannot_be_replaced() {
+    let project = Project::new();
+    with_program(&project);
+    project.write(
+        "forge.sh",
+        "echo taken > n; rm -f bin/stockade; cp n bin/stockade; mv -f n bin/stockade; true\n",
+    );
+    for path in ["bin:/usr/bin:/bin", "sub/../bin:/usr/bin:/bin"] {
+        fs::create_dir_all(project.path("sub")).unwrap();
+        let typed = project.command(&[]);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exec stockade shell 'sh forge.sh; echo ran'"]);
+        command.current_dir(project.beside("work")).env_clear();
+        command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let told = Told::from(command.env("PATH", path).output().unwrap());
+        assert_eq!(told.stdout, "ran\n", "the control: {told:?}");
+        assert!(project.path("bin/stockade").is_symlink(), "{path}: {told:?}");
+    }
+}
+
+#[test]
+fn a_file_tool_replaces_no_other_name_of_the_running_program() {
+    let project = Project::new();
+    crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), project.path("stockade"));
+    fs::create_dir(project.path("deep")).unwrap();
+    fs::hard_link(project.path("stockade"), project.path("deep/elsewhere")).unwrap();
+    project.write("deep/other", "x");
+    let write = |name: &str| {
+        let input = serde_json::json!({"file_path": project.path(name), "content": "forged"});
+        serde_json::json!({"tool": "Write", "input": input}).to_string()
+    };
+    fs::write(project.beside("calls"), [write("deep/elsewhere"), write("deep/other")].join("\n"))
+        .unwrap();
+    let calls = project.beside("calls");
+    for mode in ["--mode=bypass", "--mode=auto"] {
+        let typed = project.command(&["call", mode, calls.to_str().unwrap()]);
+        let mut command = Command::new(project.path("stockade"));
+        command.args(typed.get_args()).current_dir(project.beside("work")).env_clear();
+        command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let told = Told::from(command.output().unwrap());
+        let reports = told.lines();
+        assert_eq!(reports[0]["denied"], true, "{mode}: {told:?}");
+        assert_eq!(reports[1]["ok"], true, "the control: {told:?}");
+        assert_ne!(fs::read(project.path("deep/elsewhere")).unwrap(), b"forged", "{told:?}");
+        assert_eq!(fs::read(project.path("deep/other")).unwrap(), b"forged", "the control");
+    }
+}

@@ -38,7 +38,8 @@ fn a_reader_that_leaves_after_the_first_line_is_no_error_worth_a_word() {
         assert!(lines.next().unwrap().is_ok());
         drop(lines);
         let told = Told::from(child.wait_with_output().unwrap());
-        assert!([0, 125].contains(&told.code), "{args:?}: {told:?}");
+        // 141 is that of SIGPIPE, for output that is passed on as it comes.
+        assert!([0, 125, 141].contains(&told.code), "{args:?}: {told:?}");
         assert_eq!(told.stderr, "", "{args:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use stockade_linux::{Errno, Lack, lack};
+use stockade_sandbox::{Errno, Lack, lack};
 
 use crate::support::{Project, Told, skip};
 
@@ -94,7 +94,10 @@ pub(crate) struct Poorer {
 
 impl Poorer {
     pub(crate) fn new(caller: Caller) -> Self {
-        let project = Project::new();
+        let project = match caller {
+            Caller::Nobody => Project::of_user(65534),
+            Caller::Oneself => Project::new(),
+        };
         let binary = project.beside("stockade");
         crate::support::copy_program(env!("CARGO_BIN_EXE_stockade"), &binary);
         std::fs::write(project.beside("secret"), "hunter2\n").unwrap();
@@ -297,7 +300,7 @@ fn without_cgroups_limits_of_the_tree_are_partial_or_a_failure() {
         if !is_root() && level == "full" {
             return skip("no-cgroups", "this user has cgroups of its own");
         }
-        assert_eq!((level, by), ("partial", vec!["rlimits", "keeper-count", "sampling"]));
+        assert_eq!((level, by), ("partial", vec!["rlimits", "shim-count", "sampling"]));
         let policy = poorer.project.beside("policy.toml");
         std::fs::write(&policy, "box.require = ['tier', 'tree_limits']\n").unwrap();
         std::fs::remove_file(poorer.project.path("mine")).unwrap();

@@ -41,7 +41,7 @@ impl Scene {
     }
 
     fn sockets(&self) -> Vec<PathBuf> {
-        let folder = self.0.beside("tmp/stockade");
+        let folder = self.0.runtime().join("stockade");
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.extension().is_some_and(|end| end == "socket")).collect()
     }
@@ -53,7 +53,7 @@ impl Scene {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
             let is_host =
-                read("cmdline").split(|byte| *byte == 0).any(|word| word == b"session-host");
+                read("cmdline").split(|byte| *byte == 0).any(|word| word == b"code-session-host");
             let is_ours =
                 read("environ").split(|byte| *byte == 0).any(|one| one == state.as_bytes());
             // Whoever may not read the environment of one knows it by its folder.
@@ -67,7 +67,7 @@ impl Scene {
 }
 
 fn eventually(is_so: impl FnMut() -> bool) -> bool {
-    support::eventually(Duration::from_secs(10), is_so)
+    support::eventually(Duration::from_secs(60), is_so)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_session_is_ended_by_name_and_nothing_is_left() {
     let Some(scene) = Scene::new() else { return };
     scene.python("one", "x = 1", &[]);
     assert_eq!((scene.sockets().len(), scene.hosts().len()), (1, 1));
-    let mode = fs::metadata(scene.0.beside("tmp/stockade")).unwrap().permissions().mode();
+    let mode = fs::metadata(scene.0.runtime().join("stockade")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     let told = scene.0.stockade(&["code", "--session", "one", "--end"]);
     assert_eq!(told.code, 0, "{told:?}");
@@ -182,7 +182,7 @@ fn another_policy_is_told_so_and_the_session_goes_on() {
 #[test]
 fn a_session_with_nothing_to_do_ends() {
     let Some(scene) = Scene::new() else { return };
-    fs::write(scene.0.beside("policy.toml"), "[code]\nsession_idle = \"300ms\"\n").unwrap();
+    fs::write(scene.0.beside("policy.toml"), "[session]\nidle = \"300ms\"\n").unwrap();
     let policy = scene.0.beside("policy.toml");
     let policy = ["--policy", policy.to_str().unwrap()];
     scene.python("one", "x = 1", &policy);

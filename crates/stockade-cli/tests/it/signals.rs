@@ -23,7 +23,7 @@ fn whatever_ends_the_command_line_ends_the_tree() {
                 .unwrap()
                 .success()
         );
-        let gone = eventually(Duration::from_secs(2), || marked(&marker) == 0);
+        let gone = eventually(Duration::from_secs(60), || marked(&marker) == 0);
         assert!(gone, "SIG{signal} left {} processes", marked(&marker));
         assert!(!child.wait().unwrap().success());
     }
@@ -58,11 +58,11 @@ fn calls_in_flight_end_with_it_too() {
     assert!(eventually(Duration::from_secs(30), || marked(&marker) == 4), "never started");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(eventually(Duration::from_secs(2), || marked(&marker) == 0));
+    assert!(eventually(Duration::from_secs(60), || marked(&marker) == 0));
 }
 
 #[test]
-fn a_keeper_that_somebody_kills_is_named() {
+fn a_shim_that_somebody_kills_is_named() {
     let project = Project::new();
     let marker = marker();
     let child = project.command(&["run", "--", "sleep", &marker]).spawn().unwrap();
@@ -74,6 +74,6 @@ fn a_keeper_that_somebody_kills_is_named() {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{stderr}");
-    assert!(stderr.contains("the keeper of the tree was killed"), "{stderr}");
+    assert!(stderr.contains("the shim of the tree was killed"), "{stderr}");
     assert_eq!(marked(&marker), 0);
 }

@@ -4,6 +4,8 @@
 mod eventually;
 #[path = "../../../stockade/tests/shared/program.rs"]
 mod program;
+#[path = "../../../stockade/tests/shared/runtime.rs"]
+mod runtime;
 #[path = "../../../stockade/tests/shared/script.rs"]
 mod script;
 #[path = "../../../stockade/tests/shared/skip.rs"]
@@ -13,7 +15,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,17 +29,29 @@ pub(crate) use self::skip::skip;
 /// A folder with a project root, a home and a place for state; nothing of the machine's own.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
+    /// Where its scratch folders and sockets are.
+    runtime: tempfile::TempDir,
 }
 
 impl Project {
     pub(crate) fn new() -> Self {
+        Self::of_user(rustix::process::geteuid().as_raw())
+    }
+
+    /// The same with a runtime folder for this user.
+    pub(crate) fn of_user(user: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["work", "home", "state", "config", "tmp"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(folder.path().join("tmp"), private).unwrap();
-        Self { folder }
+        Self { folder, runtime: runtime::runtime_folder(user) }
+    }
+
+    /// The runtime folder of the user.
+    pub(crate) fn runtime(&self) -> &Path {
+        self.runtime.path()
     }
 
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
@@ -73,7 +87,7 @@ impl Project {
             .env("XDG_STATE_HOME", self.beside("state"))
             .env("XDG_CONFIG_HOME", self.beside("config"))
             .env("TMPDIR", self.beside("tmp"))
-            .env("XDG_RUNTIME_DIR", self.beside("tmp"))
+            .env("XDG_RUNTIME_DIR", self.runtime())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -97,7 +111,7 @@ impl Project {
 
     /// The scratch folders that are left.
     pub(crate) fn scratch_folders(&self) -> Vec<String> {
-        let bases = fs::read_dir(self.beside("tmp")).unwrap().flatten();
+        let bases = fs::read_dir(self.runtime()).unwrap().flatten();
         let is_base = |name: &str| name.starts_with("stockade-");
         let bases = bases.filter(|base| base.file_name().to_str().is_some_and(is_base));
         let inside = bases.filter_map(|base| fs::read_dir(base.path()).ok()).flatten().flatten();

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use stockade::shell::hidden::is_hidden;
+use stockade::shell::invisible::is_hidden;
 
 use crate::support::{Project, Told, call};
 

@@ -75,7 +75,8 @@ fn its_user_is_not_root_and_its_environment_is_what_is_listed() {
         let report = crate::support::report(command);
         let stdout = text(&report, "stdout");
         assert!(stdout.contains("LISTED=yes") && !stdout.contains("A_SECRET"), "{stdout}");
-        let known = ["LISTED", "PATH", "HOME", "TMPDIR", "HOSTNAME", "LANG", "LC_ALL", "TERM"];
+        let known =
+            ["LISTED", "PATH", "HOME", "TMPDIR", "HOSTNAME", "LANG", "LC_ALL", "TERM", "STOCKADE"];
         let names = stdout.lines().filter_map(|line| line.split('=').next());
         let unknown: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
         assert_eq!(unknown, Vec::<&str>::new());

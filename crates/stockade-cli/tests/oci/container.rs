@@ -31,7 +31,7 @@ fn a_plan_shows_every_step_and_runs_nothing() {
     let args: Vec<&str> = args.into_iter().filter(|word| *word != "--json").collect();
     let output = project.command(&[&["check", "run"], args.as_slice()].concat()).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    for step in ["make a container of the image", "read-only", "kill and remove the container"] {
+    for step in ["create a container of the image", "read-only", "kill and remove the container"] {
         assert!(shown.contains(step), "{step}: {shown}");
     }
     project.nothing_is_left("none");

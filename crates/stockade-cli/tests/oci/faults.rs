@@ -19,7 +19,7 @@ use crate::support::{
 fn without_its_program_a_tier_says_what_it_would_have_run() {
     for (tier, command, install) in [
         (Tier::Container, "podman create --name stockade-", "apt-get install podman"),
-        (Tier::Gvisor, "runsc '--root=", "apt-get install runsc"),
+        (Tier::Gvisor, "runsc --root=", "apt-get install runsc"),
     ] {
         let Some(project) = Project::new(tier) else { continue };
         let args = project.run_args(&[], &["true"]);
@@ -54,7 +54,7 @@ fn killed(project: &Project, words: &[&str]) -> (Value, String) {
     let is_up = || !marked(&marker).is_empty() || !processes_with(&["runsc-sandbox"]).is_empty();
     assert!(eventually(Duration::from_secs(30), is_up), "never started");
     std::thread::sleep(Duration::from_millis(500));
-    let root = project.beside("tmp");
+    let root = project.runtime();
     let words: Vec<&str> = words
         .iter()
         .map(|word| if *word == "TMP" { root.to_str().unwrap() } else { word })
@@ -109,8 +109,8 @@ fn what_a_killed_supervisor_left_is_reaped_at_the_next_start_and_no_other() {
     assert!(eventually(Duration::from_secs(60), both), "never started");
     kill(child.id());
     child.wait().unwrap();
-    // The keeper ends the processes; the engine still has the container.
-    assert!(eventually(Duration::from_secs(10), || marked(&marker).is_empty()), "it lives");
+    // The shim ends the processes; the engine still has the container.
+    assert!(eventually(Duration::from_secs(60), || marked(&marker).is_empty()), "it lives");
     assert_eq!(project.containers().len(), 1);
     let third = Project::new(Tier::Container).unwrap();
     assert_eq!(third.run(&["true"])["exit_code"], 0);
@@ -134,7 +134,7 @@ fn a_run_that_is_dropped_is_killed_and_removed() {
         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
     };
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
-    let running = launch::start(plan, &launch::Reserve::cold()).unwrap();
+    let running = launch::start(plan, &launch::WarmState::cold()).unwrap();
     assert!(eventually(Duration::from_secs(30), || !marked(&marker).is_empty()), "never started");
     assert_eq!(project.containers().len(), 1);
     drop(running);
@@ -157,7 +157,7 @@ fn a_program_of_the_project_that_was_replaced_after_the_verdict_does_not_run() {
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
     fs::rename(&path, project.root().join("aside")).unwrap();
     project.write("tool.sh", "#!/bin/sh\necho another\n");
-    let failure = launch::start(plan, &launch::Reserve::cold()).unwrap_err();
-    assert!(failure.message.contains("judged"), "{failure:?}");
+    let failure = launch::start(plan, &launch::WarmState::cold()).unwrap_err();
+    assert!(failure.message().contains("judged"), "{failure:?}");
     project.nothing_is_left("none");
 }

@@ -8,6 +8,7 @@
 
 mod calls;
 mod container;
+mod doctor;
 mod faults;
 mod golden;
 mod gvisor;
@@ -15,6 +16,7 @@ mod image;
 mod matrix;
 mod own_places;
 mod protected;
+mod running;
 mod support;
 mod tools;
 mod warm;

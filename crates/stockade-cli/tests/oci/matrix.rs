@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{IMAGE, Project, Tier, containers_that_show, skip, stockade, text};
+use crate::support::{IMAGE, Project, Tier, containers_that_show, runtime, skip, stockade, text};
 
 const INTRODUCTION: &str = "# What each tier keeps, tried
 
@@ -49,6 +49,11 @@ fn every_tier_keeps_what_it_says() {
     doctor.args(["doctor", "--battery", "--json"]).env("TMPDIR", scratch.path());
     if !without.contains(&Tier::Container) {
         doctor.args(["--image", IMAGE]);
+        if let Some(runtime) = runtime() {
+            let policy = scratch.path().join("policy.toml");
+            fs::write(&policy, format!("[box]\nruntime = \"{runtime}\"\n")).unwrap();
+            doctor.arg("--policy").arg(policy);
+        }
     }
     let told = crate::support::report(doctor);
     let columns = told["battery"]["columns"].as_array().unwrap();

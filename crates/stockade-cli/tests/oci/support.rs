@@ -4,6 +4,8 @@
 mod eventually;
 #[path = "../../../stockade/tests/shared/program.rs"]
 mod program;
+#[path = "../../../stockade/tests/shared/runtime.rs"]
+mod runtime;
 #[path = "../../../stockade/tests/shared/skip.rs"]
 mod skip;
 
@@ -58,6 +60,8 @@ impl Tier {
 /// A folder with a project root, and a policy for one of the tiers.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
+    /// Where its scratch folders are.
+    runtime: tempfile::TempDir,
     tier: Tier,
 }
 
@@ -74,7 +78,8 @@ impl Project {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(folder.path().join("tmp"), private).unwrap();
-        let project = Self { folder, tier };
+        let runtime = runtime::runtime_folder(rustix::process::geteuid().as_raw());
+        let project = Self { folder, runtime, tier };
         project.own(&project.root());
         project.policy("");
         Some(project)
@@ -88,6 +93,10 @@ impl Project {
         self.beside("work")
     }
 
+    pub(crate) fn runtime(&self) -> &Path {
+        self.runtime.path()
+    }
+
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -95,7 +104,13 @@ impl Project {
     /// Writes the policy: the tier, the image, and more keys of `[box]`.
     pub(crate) fn policy(&self, more: &str) {
         let tier = self.tier.name();
-        let text = format!("[box]\ntier = \"{tier}\"\nimage = \"{IMAGE}\"\n{more}\n");
+        let runtime = match runtime() {
+            Some(name) if self.tier == Tier::Container && !more.contains("runtime") => {
+                format!("runtime = \"{name}\"\n")
+            }
+            _ => String::new(),
+        };
+        let text = format!("[box]\ntier = \"{tier}\"\nimage = \"{IMAGE}\"\n{runtime}{more}\n");
         fs::write(self.beside("policy.toml"), text).unwrap();
     }
 
@@ -121,10 +136,7 @@ impl Project {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = stockade();
         command.current_dir(self.root()).env("TMPDIR", self.beside("tmp"));
-        if rustix::process::geteuid().is_root() {
-            // Engines of other users keep what they need there.
-            command.env("XDG_RUNTIME_DIR", self.beside("tmp"));
-        }
+        command.env("XDG_RUNTIME_DIR", self.runtime.path());
         command.args(args).stdin(Stdio::null());
         command
     }
@@ -164,10 +176,10 @@ impl Project {
     /// Nothing of this project is left: no container, no process, no folder.
     #[track_caller]
     pub(crate) fn nothing_is_left(&self, marker: &str) {
-        let gone = eventually(Duration::from_secs(5), || marked(marker).is_empty());
+        let gone = eventually(Duration::from_secs(60), || marked(marker).is_empty());
         assert!(gone, "{:?} are left", marked(marker));
         assert_eq!(self.containers(), BTreeSet::new());
-        let base = fs::read_dir(self.beside("tmp")).unwrap().flatten();
+        let base = fs::read_dir(self.runtime.path()).unwrap().flatten();
         let folders = base.filter_map(|base| fs::read_dir(base.path()).ok()).flatten().flatten();
         let names: Vec<_> = folders.map(|entry| entry.file_name()).collect();
         let runs: Vec<_> =
@@ -178,7 +190,7 @@ impl Project {
     /// The same of a project whose supervisor was killed: its folder goes with its own next start.
     #[track_caller]
     pub(crate) fn nothing_is_left_but_scratch(&self, marker: &str) {
-        assert!(eventually(Duration::from_secs(5), || marked(marker).is_empty()));
+        assert!(eventually(Duration::from_secs(60), || marked(marker).is_empty()));
         assert_eq!(self.containers(), BTreeSet::new());
     }
 
@@ -236,7 +248,7 @@ pub(crate) fn kept<'a>(report: &'a Value, guarantee: &str) -> &'a str {
 }
 
 /// Whether this machine has the tier; the image is made on the way.
-fn is_there(tier: Tier) -> bool {
+pub(crate) fn is_there(tier: Tier) -> bool {
     static IMPORTED: OnceLock<()> = OnceLock::new();
     let program = tier.program();
     let without = std::env::var("STOCKADE_WITHOUT").unwrap_or_default();
@@ -251,6 +263,20 @@ fn is_there(tier: Tier) -> bool {
     }
     IMPORTED.get_or_init(import);
     true
+}
+
+/// The runtime that Podman has to be told, where its own choice cannot start a container: `crun` on a
+/// machine with cgroups of both versions. None where its own choice works.
+pub(crate) fn runtime() -> Option<&'static str> {
+    static RUNTIME: OnceLock<Option<&str>> = OnceLock::new();
+    let starts = |globals: &[&str]| {
+        let limits = ["--memory=64m", "--ulimit=nofile=256:256", "--ulimit=nproc=256:256"];
+        let run = ["run", "--rm", "--network=none", "--pull=never"];
+        podman(&[globals, &run, &limits, &[IMAGE, "true"]].concat()).status.success()
+    };
+    let other = || ["runc", "crun"].into_iter().find(|name| starts(&["--runtime", name]));
+    let chosen = || if starts(&[]) { None } else { other() };
+    *RUNTIME.get_or_init(chosen)
 }
 
 /// Makes the image of a few programs of this machine, with the libraries that they need.

@@ -51,7 +51,7 @@ fn a_call_that_leaves_a_process_ends_its_container() {
     assert_eq!(visits(&stockade), 0);
     let report = run(&stockade, &["sh", "leave.sh"]);
     assert_eq!(report["exit_code"], 3, "{report}");
-    assert!(eventually(Duration::from_secs(5), || marked(&marker).is_empty()));
+    assert!(eventually(Duration::from_secs(60), || marked(&marker).is_empty()));
     assert_eq!(visits(&stockade), 0, "the container was used again");
     drop(stockade);
     project.nothing_is_left(&marker);
@@ -64,7 +64,7 @@ fn a_limit_ends_the_container_and_not_the_next_call() {
     let marker = marker();
     let report = run(&stockade, &["sleep", &marker]);
     assert_eq!(report["limit"], "wall", "{report}");
-    assert!(eventually(Duration::from_secs(5), || marked(&marker).is_empty()));
+    assert!(eventually(Duration::from_secs(60), || marked(&marker).is_empty()));
     assert_eq!(visits(&stockade), 0);
     drop(stockade);
     project.nothing_is_left(&marker);

@@ -33,7 +33,7 @@ command could. Below `stockade --version` no command of Stockade can be: that is
 Where the time goes, what is not met, and where the floor is:
 
 - *The first call*: what is above the floor is work that the floor does not do. The host opens the project, judges and records the
-  call, searches the project for what is hidden and protected, makes cgroups, spawns the keeper, and looks at the finished box from
+  call, searches the project for what is hidden and protected, makes cgroups, spawns the shim, and looks at the finished box from
   outside. Nothing is started before the call is allowed ([decision 0026](../decisions/0026-less-machinery.md)).
 - *A copy* takes four processes that hand over to each other, four namespaces, three mounts, 41 capabilities to give up one by one,
   Landlock and the filter. A box that waits, which is the default, has all of that behind it, and costs less than no box.
@@ -119,7 +119,7 @@ pub(crate) fn machine(rounds: usize) -> String {
         "{processors} processors ({}), Linux {}, user {user}, {rounds} rounds. Landlock ABI {}.",
         first("/proc/cpuinfo", "model name"),
         first("/proc/sys/kernel/osrelease", ""),
-        stockade_linux::landlock_abi().map_or_else(|| "none".to_owned(), |abi| abi.to_string()),
+        stockade_sandbox::landlock_abi().map_or_else(|| "none".to_owned(), |abi| abi.to_string()),
     )
     .unwrap();
     text

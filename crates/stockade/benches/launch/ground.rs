@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stockade::confine::Network;
+use stockade::launch::PoolSize;
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
@@ -50,6 +51,14 @@ impl Ground {
     /// A Stockade for another project.
     pub(crate) fn open_at(&self, root: &Path, name: &str, policy: Policy) -> Stockade {
         Stockade::open(root, policy, &self.beside(&format!("{name}.jsonl"))).unwrap()
+    }
+
+    /// A Stockade for jails, as warm as this says.
+    pub(crate) fn open_warm(&self, name: &str, pool: PoolSize) -> Stockade {
+        let journal = self.beside(&format!("{name}.jsonl"));
+        let builder =
+            Stockade::builder(&self.project(), jailed(Network::Loopback)).journal(&journal);
+        builder.pool(pool).open().unwrap()
     }
 }
 

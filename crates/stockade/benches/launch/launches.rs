@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use stockade::confine::Network;
-use stockade::launch::Warmth;
+use stockade::launch::PoolSize;
 use stockade::tier::Tier;
 
 use crate::command::{self, Installed};
 use crate::floor::{Floor, compile};
-use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
+use crate::ground::{Ground, PROGRAM, call, in_tier, spawn};
 use crate::peers::{self, Peer};
 use crate::role::first_call;
 use crate::spare;
@@ -34,7 +34,7 @@ pub(crate) fn all(ground: &Ground) -> Launches<'_> {
     together.extend(commands.iter().map(Installed::version));
     missing.extend(unbuilt);
     together.extend([
-        first("very first call, own network namespace", Network::None, ground),
+        first("very first call, own network namespace", Network::Loopback, ground),
         first("very first call, the host's network", Network::Host, ground),
     ]);
     together.extend(library(ground));
@@ -58,11 +58,11 @@ pub(crate) fn bare<'a>() -> Contestant<'a> {
 
 /// The library in one process, call after call, as warm as it can be.
 pub(crate) fn library(ground: &Ground) -> Vec<Contestant<'_>> {
-    let warm = |name: &str, warmth| ground.open(name, jailed(Network::None)).with_warmth(warmth);
+    let warm = |name: &str, pool| ground.open_warm(name, pool);
     let process = ground.open("process", in_tier(Tier::Process));
-    let cold = warm("cold", Warmth::Cold);
-    let copied = warm("copied", Warmth::Warm { spares: 0 });
-    let waiting = warm("waiting", Warmth::Warm { spares: 2 });
+    let cold = warm("cold", PoolSize::NoTemplates);
+    let copied = warm("copied", PoolSize::Templates { spares: 0 });
+    let waiting = warm("waiting", PoolSize::Templates { spares: 2 });
     let ours =
         |name, target, once: Box<dyn FnMut()>| Contestant::new(name, Kind::Ours, target, once);
     vec![

@@ -1,8 +1,8 @@
 //! What each part of a box adds to a launch that makes one from nothing.
 
-use stockade_linux::{
-    CgroupLimits, Filter, Jail, Nesting, Network, Program, Sockets, Status, Tracing, Warmth, Yard,
-    signal_scope, start,
+use stockade_sandbox::{
+    CgroupLimits, Filter, Jail, Nesting, Network, PoolSize, Program, SandboxPool, Sockets, Status,
+    Tracing, signal_scope, start,
 };
 
 use crate::ground::Ground;
@@ -28,7 +28,7 @@ pub(crate) fn measure(ground: &Ground) -> String {
         ("cgroups for memory and tasks", Box::new(|_, limits| *limits = LIMITS)),
         ("a network namespace", Box::new(|jail, _| jail.network = Network::None)),
     ];
-    let mut rows = vec![bare(), Contestant::new("the keeper, no box", Kind::Part, None, kept)];
+    let mut rows = vec![bare(), Contestant::new("the shim, no box", Kind::Part, None, kept)];
     for last in 0..parts.len() {
         let (parts, cwd) = (&parts, &cwd);
         rows.push(Contestant::new(format!("+ {}", parts[last].0), Kind::Part, None, move || {
@@ -58,7 +58,7 @@ pub(crate) fn measure(ground: &Ground) -> String {
     table.to_string()
 }
 
-/// A run that a keeper holds, without a box.
+/// A run that a shim holds, without a box.
 fn kept() {
     let mut spec = spec();
     spec.signal_scope = signal_scope().unwrap();
@@ -67,7 +67,7 @@ fn kept() {
 
 /// A run in a box that is made from nothing and removed.
 fn boxed(jail: Jail, limits: CgroupLimits, cwd: &std::ffi::CStr) {
-    let ready = Yard::new(Warmth::Cold).ready(jail, limits).unwrap();
+    let ready = SandboxPool::new(PoolSize::NoTemplates).ready(jail, limits).unwrap();
     let mut running = ready.run(Program::new(spec(), &c_program(), cwd)).unwrap();
     assert_eq!(running.wait().unwrap().status, Status::Code(0));
 }

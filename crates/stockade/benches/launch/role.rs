@@ -19,7 +19,7 @@ const SPIN: &str = "spin";
 pub(crate) fn play() -> bool {
     let Ok(role) = std::env::var(ROLE) else { return false };
     match role.as_str() {
-        FIRST_ALONE => first(Network::None),
+        FIRST_ALONE => first(Network::Loopback),
         FIRST_HOST => first(Network::Host),
         SPIN => spin(),
         other => assert!(other.is_empty(), "no such role: {other}"),
@@ -36,7 +36,7 @@ fn start(role: &str) -> Command {
 /// The times of the first call in a process: from before the opening, and the call alone.
 pub(crate) fn first_call(network: Network, project: &Path) -> Vec<Duration> {
     let role = match network {
-        Network::None => FIRST_ALONE,
+        Network::None | Network::Loopback => FIRST_ALONE,
         Network::Host => FIRST_HOST,
     };
     let output = start(role).env(PROJECT, project).stderr(Stdio::inherit()).output().unwrap();

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stockade_linux::{
-    Access, CgroupLimits, Jail, Landlock, Mount, Network, Origin, ProcView, Program, Ready,
-    Rlimits, Rule, Running, Spec, Status, Stdin, Warmth, Yard, rights,
+use stockade_sandbox::{
+    Access, CgroupLimits, Jail, Landlock, Mount, Network, Origin, PoolSize, PreparedSandbox,
+    ProcView, Program, Rlimits, Rule, Running, SandboxPool, Spec, Status, Stdin, rights,
 };
 
 use crate::ground::{Ground, PROGRAM};
@@ -27,7 +27,7 @@ pub(crate) const LIMITS: CgroupLimits = CgroupLimits {
 
 /// A program that is handed to a box that waits.
 pub(crate) fn handed_over(ground: &Ground) -> Contestant<'_> {
-    let yard = Yard::new(Warmth::Warm { spares: SPARES });
+    let pool = SandboxPool::new(PoolSize::Templates { spares: SPARES });
     let project = ground.project();
     let row = |name: &str, kind, target| Row { name: name.to_owned(), kind, target };
     Contestant {
@@ -37,12 +37,12 @@ pub(crate) fn handed_over(ground: &Ground) -> Contestant<'_> {
             row("— its end, as far as the caller waits", Kind::Part, None),
             row("— in the background: removal, and until the next one waits", Kind::Part, None),
         ],
-        once: Box::new(move || once(&yard, &project)),
+        once: Box::new(move || once(&pool, &project)),
     }
 }
 
-fn once(yard: &Yard, project: &Path) -> Vec<Duration> {
-    let (ready, found) = waiting(yard, project);
+fn once(pool: &SandboxPool, project: &Path) -> Vec<Duration> {
+    let (ready, found) = waiting(pool, project);
     let (spec, cwd) = (spec(), c_path(project));
     let handed = Instant::now();
     let mut running = ready.run(Program::new(spec, &c_program(), &cwd)).unwrap();
@@ -52,37 +52,37 @@ fn once(yard: &Yard, project: &Path) -> Vec<Duration> {
     let gone = Instant::now();
     drop(running);
     let end = gone.elapsed();
-    vec![found, latency, end, until_full(yard)]
+    vec![found, latency, end, until_full(pool)]
 }
 
 /// A box that has waited, and how long it took to get it. What the host mounts meanwhile makes a yard
 /// begin anew, which is not what is measured here.
-pub(crate) fn waiting(yard: &Yard, project: &Path) -> (Ready, Duration) {
+pub(crate) fn waiting(pool: &SandboxPool, project: &Path) -> (PreparedSandbox, Duration) {
     for _try in 0..100 {
         let jail = closed(project);
         let asked = Instant::now();
-        let ready = yard.ready(jail, LIMITS).unwrap();
+        let ready = pool.ready(jail, LIMITS).unwrap();
         let found = asked.elapsed();
         if ready.origin() == Origin::Waiting {
             return (ready, found);
         }
         drop(end(ready, project));
-        until_full(yard);
+        until_full(pool);
     }
     panic!("no box ever waits");
 }
 
-fn end(ready: Ready, project: &Path) -> Running {
+fn end(ready: PreparedSandbox, project: &Path) -> Running {
     let mut running = ready.run(Program::new(spec(), &c_program(), &c_path(project))).unwrap();
     running.wait().unwrap();
     running
 }
 
 /// Waits until a yard is full, and tells how long that took.
-fn until_full(yard: &Yard) -> Duration {
+fn until_full(pool: &SandboxPool) -> Duration {
     const LONGEST: Duration = Duration::from_secs(1);
     let begun = Instant::now();
-    while yard.waiting() < SPARES && begun.elapsed() < LONGEST {
+    while pool.waiting() < SPARES && begun.elapsed() < LONGEST {
         thread::sleep(Duration::from_micros(50));
     }
     begun.elapsed()
@@ -96,6 +96,7 @@ pub(crate) fn spec() -> Spec {
         env: vec![c"PATH=/usr/bin:/bin".to_owned()],
         cwd: OwnedFd::from(File::open("/").unwrap()),
         stdin: Stdin::Empty,
+        merges_output: false,
         rlimits: Rlimits::default(),
         processes_max: None,
         signal_scope: None,

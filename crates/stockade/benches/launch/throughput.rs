@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stockade::confine::Network;
-use stockade::launch::Warmth;
+use stockade::launch::PoolSize;
 use stockade::tier::Tier;
 
 use crate::floor::Floor;
-use crate::ground::{Ground, PROGRAM, call, in_tier, jailed, spawn};
+use crate::ground::{Ground, PROGRAM, call, in_tier, spawn};
 use crate::peers::{self, BUBBLEWRAP};
 use crate::stats::throughput_time;
 use crate::table::Table;
@@ -24,9 +23,7 @@ const UNBOXED: &str = "library, process tier: no box";
 type Doing<'a> = (String, Box<dyn Fn(usize, Duration) -> f64 + 'a>);
 
 pub(crate) fn measure(ground: &Ground) -> String {
-    let warm = |name: &str, spares| {
-        ground.open(name, jailed(Network::None)).with_warmth(Warmth::Warm { spares })
-    };
+    let warm = |name: &str, spares| ground.open_warm(name, PoolSize::Templates { spares });
     let (copied, waiting) = (warm("flight-copied", 0), warm("flight-waiting", 2));
     let unboxed = ground.open("flight-unboxed", in_tier(Tier::Process));
     let mut doings: Vec<Doing<'_>> = vec![

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stockade_linux::{Warmth, Yard};
+use stockade_sandbox::{PoolSize, SandboxPool};
 
 use crate::ground::Ground;
 use crate::spare;
@@ -20,8 +20,8 @@ struct Process {
 }
 
 pub(crate) fn measure(ground: &Ground) -> String {
-    let yard = Yard::new(Warmth::Warm { spares: 2 });
-    let (ready, _) = spare::waiting(&yard, &ground.project());
+    let pool = SandboxPool::new(PoolSize::Templates { spares: 2 });
+    let (ready, _) = spare::waiting(&pool, &ground.project());
     let all = processes();
     let own = i32::try_from(std::process::id()).unwrap();
     let (in_box, other) = ours(&all, own).into_iter().partition::<Vec<_>, _>(|process| {

@@ -32,15 +32,15 @@ struct Work<'a> {
 
 /// The table, and a line about each work that cannot be done here.
 pub(crate) fn measure(ground: &Ground) -> String {
-    let mut rust = jailed(Network::None);
+    let mut rust = jailed(Network::Loopback);
     rust.files.toolchains.insert(Toolchain::Rust);
-    let mut unwatched = jailed(Network::None);
+    let mut unwatched = jailed(Network::Loopback);
     unwatched.files.watched = Watched::Nothing;
     let works = [
         Work {
             name: "`git status`, 10,000 files",
             argv: &["git", "status", "--porcelain"],
-            policy: jailed(Network::None),
+            policy: jailed(Network::Loopback),
             rounds: rounds(),
             fill: repository,
             undo: |_| (),
@@ -142,7 +142,7 @@ fn wall(report: &Report) -> Duration {
 fn failure(report: &Report) -> String {
     let told = match &report.body {
         Body::Refused(refusal) => refusal.reason.clone(),
-        Body::Failed(failure) => failure.message.clone(),
+        Body::Failed(failure) => failure.message().to_owned(),
         Body::Ran(outcome) => String::from_utf8_lossy(&outcome.stderr.bytes).into_owned(),
     };
     told.lines().next().unwrap_or("no message").to_owned()

@@ -20,7 +20,7 @@ use std::time::Instant;
 use stockade::gate::Examiner;
 use stockade::inspect::Root;
 use stockade::policy::Decision;
-use stockade::policy::rule::{Rule, Rules};
+use stockade::policy::rules::{Rule, Rules};
 use stockade::{Policy, ToolCall};
 
 use timing::{micros, spread};

@@ -1,22 +1,22 @@
-//! An argument vector that a kernel can take: not empty, no NUL bytes, no argument too long.
+//! An argument vector that the kernel accepts: not empty, no NUL bytes, no argument too long.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The longest single argument that Linux passes to a program (`MAX_ARG_STRLEN`), NUL included.
-const ARGUMENT_BYTES_MAX: usize = 128 * 1024;
-/// What all arguments and their pointers may take: a quarter of the usual 8 MiB stack.
+pub(crate) const ARGUMENT_BYTES_MAX: usize = 128 * 1024;
+/// The most bytes of all arguments and their pointers: a quarter of the usual 8 MiB stack.
 const TOTAL_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// What an argument takes besides its bytes: a NUL and a pointer.
+/// The overhead of an argument: a NUL and a pointer.
 const POINTER_BYTES: usize = 1 + size_of::<usize>();
 
-/// A checked argument vector: the only form in which the gate and the launch know one.
+/// A checked argument vector. The gate and the launcher use no other form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argv(Vec<OsString>);
 
 impl Argv {
-    /// Checks what came in.
+    /// Checks an argument vector.
     pub fn parse(argv: Vec<OsString>) -> Result<Self, BadArgv> {
         if argv.is_empty() {
             return Err(BadArgv::Empty);
@@ -50,46 +50,46 @@ impl Argv {
         &self.0
     }
 
-    /// The words as the kernel takes them.
+    /// The words as C strings.
     pub fn to_c_strings(&self) -> Vec<CString> {
         self.0.iter().filter_map(|word| CString::new(word.clone().into_vec()).ok()).collect()
     }
 }
 
-/// Why an argument vector cannot be run by anyone.
+/// Why an argument vector cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadArgv {
-    /// There is no word at all.
+    /// There are no words.
     #[error("empty argv: there is no program to run")]
     Empty,
-    /// The program's name is the empty string.
+    /// The program's name is empty.
     #[error("the program (argument 0) is an empty string")]
     NoProgram,
-    /// A NUL byte, which would cut the argument short without a sign.
+    /// A NUL byte, which would cut the argument short silently.
     #[error("argument {argument} contains a NUL byte")]
     Nul {
-        /// Which argument.
+        /// The argument.
         argument: usize,
     },
-    /// One argument is longer than Linux passes on.
+    /// One argument is longer than Linux accepts.
     #[error("argument {argument} is {bytes} bytes long; Linux takes at most 131071")]
     LongArgument {
-        /// Which argument.
+        /// The argument.
         argument: usize,
         /// Its length.
         bytes: usize,
     },
-    /// All arguments together are more than Linux passes on.
+    /// All arguments together are larger than Linux accepts.
     #[error("the arguments take {bytes} bytes together; at most 2097152 are passed on")]
     TooLarge {
-        /// Their length with pointers.
+        /// Their size, including pointers.
         bytes: usize,
     },
 }
 
 impl BadArgv {
-    /// The argument at fault, where it is a single one.
+    /// The argument at fault, if it is a single one.
     pub fn argument(&self) -> Option<usize> {
         match self {
             Self::Empty | Self::TooLarge { .. } => None,

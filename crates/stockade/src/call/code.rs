@@ -1,4 +1,4 @@
-//! Source text in some language, for its interpreter to run.
+//! Source code for an interpreter.
 
 use std::str::FromStr;
 
@@ -7,18 +7,18 @@ use super::SessionName;
 /// The arguments of `Code`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// What it is written in.
+    /// The language.
     pub language: Language,
-    /// The text, byte for byte as it came.
+    /// The source, byte for byte.
     pub source: Vec<u8>,
-    /// The session that it runs in, if it is to find what earlier calls left there.
+    /// The session, in which the state of earlier calls is kept.
     pub session: Option<SessionName>,
 }
 
-/// The languages whose interpreters are known.
+/// The supported languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
-    /// Python 3, isolated: no user site, no environment, no module from the working folder.
+    /// Python 3, isolated: no user site, no environment, no modules from the working directory.
     Python,
     /// JavaScript for Node.
     Node,
@@ -32,7 +32,7 @@ pub enum Language {
     Ruby,
 }
 
-/// Every language by its names, the first of which is ours.
+/// The names of every language; the first one is canonical.
 const NAMES: [(Language, &[&str]); 6] = [
     (Language::Python, &["python", "python3", "py"]),
     (Language::Node, &["node", "javascript", "js", "nodejs"]),
@@ -42,9 +42,9 @@ const NAMES: [(Language, &[&str]); 6] = [
     (Language::Ruby, &["ruby", "rb"]),
 ];
 
-/// Takes the source from standard input, puts nothing in its place, and runs it as the program.
+/// Reads the source from standard input, replaces that with an empty file, and runs the source.
 ///
-/// The compiled text has a name of its own, so that a traceback shows its lines.
+/// The compiled text has a name, so that a traceback shows its lines.
 const PYTHON: &str = "\
 import os, sys
 def start():
@@ -96,18 +96,18 @@ source = $stdin.dup; $stdin.reopen('/dev/null'); $0 = 'code.rb'; \
 load \"/proc/self/fd/#{source.fileno}\"";
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub fn all() -> impl Iterator<Item = Self> {
         NAMES.iter().map(|(language, _)| *language)
     }
 
-    /// The name that rules and the journal use.
+    /// The canonical name.
     pub fn name(self) -> &'static str {
         let names = NAMES.iter().find(|(language, _)| *language == self).map(|(_, names)| *names);
         names.and_then(<[_]>::first).copied().unwrap_or_default()
     }
 
-    /// The interpreter, and what it is given besides the source, which it finds on standard input.
+    /// The interpreter and its arguments. It reads the source from standard input.
     pub fn interpreter(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::Python => ("python3", &["-I", "-c", PYTHON]),
@@ -119,7 +119,7 @@ impl Language {
         }
     }
 
-    /// Whether its text is a script whose commands can be found before it runs.
+    /// Whether the commands of the source can be found before it runs.
     pub fn is_shell(self) -> bool {
         matches!(self, Self::Bash | Self::Sh)
     }
@@ -141,7 +141,7 @@ impl FromStr for Language {
     }
 }
 
-/// A text that names no language.
+/// An unknown language.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no language that can be run: python, node, bash, sh, perl or ruby")]
+#[error("unknown language {0:?}; expected python, node, bash, sh, perl or ruby")]
 pub struct UnknownLanguage(String);

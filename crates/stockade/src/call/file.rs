@@ -1,4 +1,4 @@
-//! The file tools and their arguments, under the names that coding agents give them.
+//! The file tools and their arguments, named as in coding agents.
 
 mod wire;
 
@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 
 use super::BadInput;
 
-/// A call that Stockade carries out itself, on files beneath the root.
+/// A call of a file tool, which Stockade carries out beneath the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCall {
     /// Reads lines of a file.
     Read(Read),
-    /// Makes a file, or replaces all that is in it.
+    /// Creates a file, or replaces its content.
     Write(Write),
     /// Replaces a text in a file.
     Edit(Edit),
-    /// Finds files by their names.
+    /// Finds files by name.
     Glob(Glob),
-    /// Finds files and lines by what is in them.
+    /// Finds files and lines by content.
     Grep(Grep),
 }
 
@@ -39,7 +39,7 @@ pub struct Read {
 pub struct Write {
     /// The file.
     pub path: PathBuf,
-    /// All that is to be in it.
+    /// The new content.
     pub content: String,
 }
 
@@ -48,35 +48,35 @@ pub struct Write {
 pub struct Edit {
     /// The file.
     pub path: PathBuf,
-    /// A text that is in it, once.
+    /// The text to replace.
     pub old: String,
-    /// What comes in its place.
+    /// The new text.
     pub new: String,
-    /// How often it has to be there.
+    /// How often the text may occur.
     pub occurrence: Occurrence,
 }
 
 /// How often a text is to be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrence {
-    /// It is there once, or nothing is done.
+    /// Exactly once, otherwise it is an error.
     Once,
-    /// Wherever it is.
+    /// Everywhere.
     All,
 }
 
 /// The arguments of `Glob`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
-    /// Which names, such as `src/**/*.rs`.
+    /// The pattern of names, such as `src/**/*.rs`.
     pub pattern: String,
-    /// The folder to look in; the call's own if none is given.
+    /// The folder to search; none means the call's own.
     pub path: Option<PathBuf>,
 }
 
 impl Glob {
-    /// The folder to look in, and what the names below it have to be like: the part of the pattern
-    /// before its first wildcard is a path.
+    /// The folder to search and the pattern below it: the pattern is split before its first
+    /// wildcard.
     pub fn split(&self) -> (PathBuf, &str) {
         let before = folder_of(&self.pattern);
         let rest = self.pattern.get(before.len()..).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Glob {
     }
 }
 
-/// The part of a pattern of paths that names a folder: all before its first wildcard, up to a slash.
+/// The folder in a path pattern: everything before its first wildcard, up to a slash.
 pub fn folder_of(pattern: &str) -> &str {
     let end = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
     let before = pattern.get(..end).unwrap_or_default();
@@ -97,32 +97,32 @@ pub fn folder_of(pattern: &str) -> &str {
 pub struct Grep {
     /// A regular expression.
     pub pattern: String,
-    /// The file or folder to look in; the call's own folder if none is given.
+    /// The file or folder to search; none means the call's own folder.
     pub path: Option<PathBuf>,
-    /// Only files with such names.
+    /// Only files with matching names.
     pub glob: Option<String>,
     /// Only files of this type, as `rust` or `py`.
     pub kind: Option<String>,
-    /// What is told of what was found.
+    /// What is shown.
     pub show: Show,
-    /// Whether small and capital letters are the same.
+    /// Whether case matters.
     pub case: Case,
     /// Whether a match may span lines.
     pub span: Span,
-    /// Whether lines have their numbers before them.
+    /// Whether lines are numbered.
     pub numbers: Numbers,
-    /// Lines told before each match.
+    /// Lines of context before each match.
     pub before: u64,
-    /// Lines told after each match.
+    /// Lines of context after each match.
     pub after: u64,
-    /// Lines or files that are left out at the beginning.
+    /// Lines or files to skip.
     pub offset: u64,
-    /// The most lines or files to tell.
+    /// The most lines or files to show.
     pub head_limit: Option<u64>,
 }
 
 impl Grep {
-    /// A search for this in the call's folder, for the names of files.
+    /// A search in the call's folder that shows file names.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -141,23 +141,23 @@ impl Grep {
     }
 }
 
-/// What a search tells.
+/// What a search shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     /// The files with a match.
     Files,
     /// The lines with a match.
     Content,
-    /// How many lines of each file match.
+    /// The number of matching lines of each file.
     Count,
 }
 
-/// What letters mean to a search.
+/// Case sensitivity of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
-    /// Themselves.
+    /// Case matters.
     Matters,
-    /// Small ones and capitals are the same.
+    /// Case is ignored.
     Ignored,
 }
 
@@ -166,11 +166,11 @@ pub enum Case {
 pub enum Span {
     /// Within one line.
     Line,
-    /// Over lines.
+    /// Across lines.
     Lines,
 }
 
-/// Whether lines are told with their numbers.
+/// Whether lines are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// They are.
@@ -191,7 +191,7 @@ impl FileCall {
         }
     }
 
-    /// The file or folder that it names, if it names one.
+    /// The file or folder of the call, if it names one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Read(read) => Some(&read.path),
@@ -202,7 +202,7 @@ impl FileCall {
         }
     }
 
-    /// The pattern that it looks for, if it looks for one.
+    /// The pattern of the call, if it has one.
     pub fn pattern(&self) -> Option<&str> {
         match self {
             Self::Glob(glob) => Some(&glob.pattern),
@@ -219,12 +219,12 @@ impl FileCall {
         }
     }
 
-    /// The call of the file tool with this name or alias, if it is one.
+    /// Parses the input of the file tool with this name or alias.
     pub fn parse(tool: &str, input: &Map<String, Value>) -> Option<Result<Self, BadInput>> {
         Self::take(tool, input.clone()).ok()
     }
 
-    /// The same from an input that is moved into the call; it comes back if this is no file tool.
+    /// Like [`FileCall::parse`], but takes the input, and returns it if this is no file tool.
     pub(super) fn take(
         tool: &str,
         input: Map<String, Value>,
@@ -232,7 +232,7 @@ impl FileCall {
         wire::parse(tool, input)
     }
 
-    /// Its input, as [`FileCall::parse`] reads it.
+    /// The input of the call, as [`FileCall::parse`] reads it.
     pub fn input(&self) -> Map<String, Value> {
         wire::input(self)
     }

@@ -1,16 +1,16 @@
-//! Names for calls that sort by time: 48 bits of milliseconds, 80 bits of chance, as a ULID.
+//! Ids of calls. They sort by time: 48 bits of milliseconds, 80 random bits, as a ULID.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// The name of one call: 26 characters made here, or what the caller sent if it is plain enough.
+/// The id of a call: 26 characters created here, or the caller's own if it is plain enough.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallId(String);
 
 impl CallId {
-    /// A name that was not there before.
+    /// A new id.
     pub fn new() -> Self {
         let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let value = (millis << 80) | (random_u128() >> 48);
@@ -22,13 +22,13 @@ impl CallId {
         Self((0..26).rev().map(digit).collect())
     }
 
-    /// A caller's own name: 1 to 64 letters, digits, `-`, `_`, `.` or `:`.
+    /// Accepts a caller's own id: 1 to 64 letters, digits, `-`, `_`, `.` or `:`.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
         ((1..=64).contains(&text.len()) && text.chars().all(plain)).then(|| Self(text.to_owned()))
     }
 
-    /// The name as text.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -46,8 +46,8 @@ impl fmt::Display for CallId {
     }
 }
 
-/// Sixteen bytes of the kernel's randomness. Without them (a kernel before 3.17) the process id
-/// and the clock keep names apart; nothing secret hangs on them.
+/// Sixteen random bytes from the kernel. Before Linux 3.17 the process id and the clock keep ids
+/// apart; no secret depends on them.
 pub(crate) fn random_u128() -> u128 {
     let mut bytes = [0_u8; 16];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {

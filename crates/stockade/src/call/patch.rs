@@ -1,11 +1,11 @@
-//! The patches of Codex (`apply_patch`): which files one would write and delete.
+//! Patches of Codex (`apply_patch`): the files that a patch would write and delete.
 //!
-//! A patch is understood to its end or not at all. Where its lines could be read in two ways, both
-//! count, so that no file is missed that the agent would touch.
+//! A patch is parsed completely or is an error. Lines that could be read in two ways count both
+//! ways, so that every file is found.
 
 use std::path::PathBuf;
 
-/// A name of the program and of the tool.
+/// The names of the program and of the tool.
 pub(crate) const NAMES: [&str; 2] = ["apply_patch", "applypatch"];
 
 const BEGIN: &str = "*** Begin Patch";
@@ -15,30 +15,30 @@ const ADD: &str = "*** Add File: ";
 const UPDATE: &str = "*** Update File: ";
 const DELETE: &str = "*** Delete File: ";
 const MOVE: &str = "*** Move to: ";
-/// Names the machine that the patch is for. Codex takes it once, before the first file.
+/// Names the machine of the patch. Codex accepts it once, before the first file.
 const ENVIRONMENT: &str = "*** Environment ID:";
 
 /// A file that a patch changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchedFile {
-    /// What is done.
+    /// The change.
     pub change: Change,
-    /// As it is written.
+    /// The path as written.
     pub path: PathBuf,
-    /// The patch depends on the content of the file, because it updates or moves it.
+    /// Whether the patch depends on the content of the file, because it updates or moves it.
     pub reads: bool,
 }
 
-/// What a patch does to a file.
+/// The change of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is created or changed.
+    /// It is created or updated.
     Write,
-    /// It is removed, or moved to another name.
+    /// It is deleted, or moved to another name.
     Delete,
 }
 
-/// Why a text is not a patch that can be judged.
+/// Why a text is not a valid patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {
@@ -51,10 +51,10 @@ pub enum PatchError {
     /// It changes nothing.
     #[error("the patch names no file")]
     NoFile,
-    /// A header has no path.
+    /// A header without a path.
     #[error("line {0} of the patch names no file")]
     NoPath(usize),
-    /// A line has no meaning where it stands.
+    /// A line that is not valid where it stands.
     #[error("line {0} of the patch is neither a header nor part of a change")]
     Stray(usize),
 }
@@ -97,13 +97,13 @@ pub fn patched_files(text: &str) -> Result<Vec<PatchedFile>, PatchError> {
     if files.is_empty() { Err(PatchError::NoFile) } else { Ok(files) }
 }
 
-/// The kind of change whose lines follow.
+/// The section that a header starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     None,
     Add,
     Delete,
-    /// Right behind the header of an update, where a new name may follow.
+    /// Directly after the header of an update, where a new name may follow.
     Head,
     Update,
 }
@@ -117,7 +117,7 @@ impl Section {
             Self::Add => line.starts_with('+') || is_blank,
             Self::Head | Self::Update => {
                 let is_marker = line.trim() == END_OF_FILE;
-                // Markers that this reader does not know would be skipped.
+                // Unknown markers would be skipped otherwise.
                 let is_other_marker = line.trim_start().starts_with("***") && !is_marker;
                 let is_part = line.starts_with(['+', '-', ' ']) || line.starts_with("@@");
                 is_blank || is_marker || (is_part && !is_other_marker)
@@ -139,8 +139,8 @@ impl Header {
         if self == Self::Delete { Change::Delete } else { Change::Write }
     }
 
-    /// The section that it begins, if it may stand behind the one before. What is moved is gone from
-    /// its old name.
+    /// The section that a header starts, if it may follow the one before. A move deletes the old
+    /// name.
     fn section(self, before: Section, files: &mut [PatchedFile]) -> Option<Section> {
         match (self, before) {
             (Self::Add, _) => Some(Section::Add),
@@ -155,12 +155,12 @@ impl Header {
     }
 }
 
-/// Whether a line says for which machine the patch is. The files are judged as those of this one.
+/// Whether a line names the machine of the patch. The files are judged as files of this machine.
 fn names_environment(line: &str) -> bool {
     line.trim().strip_prefix(ENVIRONMENT).is_some_and(|name| !name.trim().is_empty())
 }
 
-/// A header and its path, without and with the spaces at its end.
+/// A header and its path, with and without trailing spaces.
 fn header(line: &str) -> Option<(Header, Vec<PathBuf>)> {
     // Codex trims some of these lines and not others.
     let start = line.trim_start();
@@ -182,7 +182,7 @@ fn header(line: &str) -> Option<(Header, Vec<PathBuf>)> {
     })
 }
 
-/// The text inside of `<<EOF … EOF`, which models send along.
+/// The text inside `<<EOF … EOF`, which models add.
 fn without_heredoc(text: &str) -> &str {
     let Some((first, rest)) = text.split_once('\n') else { return text };
     let Some(word) = first.trim().strip_prefix("<<") else { return text };

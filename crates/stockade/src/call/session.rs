@@ -1,9 +1,12 @@
-//! The name of a session.
+//! Names of sessions.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a session is called: 1 to 64 letters, digits, `-` and `_`.
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+
+/// The name of a session: 1 to 64 letters, digits, `-` and `_`.
 ///
 /// ```
 /// use stockade::call::SessionName;
@@ -17,6 +20,17 @@ pub struct SessionName(String);
 const BYTES_MAX: usize = 64;
 
 impl SessionName {
+    /// The session of an agent by its own id for it; by a hash of that, if it cannot be a name.
+    ///
+    /// ```
+    /// use stockade::call::SessionName;
+    /// assert_eq!(SessionName::of_agent("01-ab").as_str(), "01-ab");
+    /// assert_eq!(SessionName::of_agent("../x").as_str().len(), 64);
+    /// ```
+    pub fn of_agent(id: &str) -> Self {
+        id.parse().unwrap_or_else(|_unfit| Self(HEXLOWER.encode(&Sha256::digest(id))))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -42,7 +56,7 @@ impl FromStr for SessionName {
     }
 }
 
-/// A text that names no session.
+/// A text that is not a valid session name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the name of a session is 1 to 64 letters, digits, - or _")]
 pub struct BadSessionName;

@@ -1,5 +1,4 @@
-//! The inputs of tools as JSON: what callers send, and what hooks write anew. Unknown fields are
-//! refused.
+//! The inputs of tools as JSON, from callers and from hooks. Unknown fields are errors.
 
 use std::time::Duration;
 
@@ -8,14 +7,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{BadSessionName, Code, Exec, FileCall, Foreign, Line, Tool, UnknownLanguage};
+use super::{BadSessionName, Code, Exec, ExternalCall, FileCall, ShellLine, Tool, UnknownLanguage};
 
 /// The most bytes of a tool's name. Names are compared, quoted and recorded.
 const NAME_BYTES_MAX: usize = 256;
 /// The most characters of a reason.
 const REASON_CHARS_MAX: usize = 400;
 
-/// Why an input is none of its tool.
+/// Why an input does not fit its tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadInput(String);
@@ -51,8 +50,8 @@ struct WireCode {
 }
 
 impl Tool {
-    /// The tool of this name or alias with an input, and the deadline that the input asks for. One
-    /// that is not ours keeps its input, for rules to judge.
+    /// Parses the input of a tool by its name or alias, with the deadline that the input asks for.
+    /// The input of another tool is kept for rules to judge.
     pub fn parse(
         name: &str,
         input: Map<String, Value>,
@@ -72,7 +71,7 @@ impl Tool {
             }
             "Bash" | "bash" | "shell" => {
                 let wire: WireLine = fit(input)?;
-                (Self::Line(Line { text: wire.command.into() }), wire.timeout)
+                (Self::Line(ShellLine { text: wire.command.into() }), wire.timeout)
             }
             "Code" | "code" | "run_code" => {
                 let wire: WireCode = fit(input)?;
@@ -86,7 +85,7 @@ impl Tool {
             }
             _ => match FileCall::take(name, input) {
                 Ok(file) => (Self::File(file?), None),
-                Err(input) => (Self::Unknown(Foreign { name: name.to_owned(), input }), None),
+                Err(input) => (Self::Unknown(ExternalCall { name: name.to_owned(), input }), None),
             },
         };
         Ok((tool, timeout.map(Duration::from_millis)))
@@ -107,7 +106,7 @@ impl WireExec {
 }
 
 impl BadInput {
-    /// For a reason. A long one is cut: it may quote all of the input.
+    /// Cuts a reason that is too long: it may quote all of the input.
     pub(super) fn of(why: &impl ToString) -> Self {
         let why = why.to_string();
         let cut = why.char_indices().nth(REASON_CHARS_MAX).and_then(|(end, _)| why.get(..end));
@@ -115,7 +114,7 @@ impl BadInput {
     }
 }
 
-/// An input in the form of its tool. Texts are moved and not copied: they may be long.
+/// Deserialises an input. Texts are moved, because they may be long.
 pub(super) fn fit<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, BadInput> {
     serde_json::from_value(Value::Object(input)).map_err(|error| BadInput::of(&error))
 }
@@ -160,7 +159,7 @@ mod tests {
             ("Exec", json!({"argv": "ls"}), "invalid type"),
             ("Exec", json!({"argv": ["a"], "stdin": "", "stdin_base64": ""}), "two kinds"),
             ("Exec", json!({"argv": ["a"], "stdin_base64": "?"}), "stdin_base64: "),
-            ("Code", json!({"language": "cobol", "source": ""}), "is no language"),
+            ("Code", json!({"language": "cobol", "source": ""}), "unknown language"),
             ("Bash", json!({"command": "ls", "timeout": -1}), "invalid value"),
         ] {
             let error = parsed(name, &input).unwrap_err();

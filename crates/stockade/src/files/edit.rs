@@ -6,7 +6,7 @@ use std::path::Path;
 use memchr::memmem::Finder;
 
 use super::error::FileError;
-use super::{Job, Told, lines, nearest, open, put};
+use super::{Job, ToolOutput, lines, open, suggest, write};
 use crate::call::file::{Edit, Occurrence};
 
 /// The largest file that is edited.
@@ -15,13 +15,13 @@ const BYTES_MAX: u64 = 64 << 20;
 const LINES_NAMED: usize = 10;
 
 /// Replaces the text if it is there exactly once, or wherever it is.
-pub(super) fn edit(job: &Job<'_>, edit: &Edit) -> Result<Told, FileError> {
+pub(super) fn edit(job: &Job<'_>, edit: &Edit) -> Result<ToolOutput, FileError> {
     let path = &job.place.real;
     if edit.old == edit.new {
         return Err(FileError::NoEdit("old_string and new_string are the same"));
     }
     if edit.old.is_empty() && job.place.file.is_none() {
-        return put::put(job, None, None, edit.new.as_bytes());
+        return write::write_bytes(job, None, None, edit.new.as_bytes());
     }
     let (file, stat) = open::judged(job.place)?;
     let bytes = open::whole(&file, &stat, path, BYTES_MAX)?;
@@ -36,7 +36,7 @@ pub(super) fn edit(job: &Job<'_>, edit: &Edit) -> Result<Told, FileError> {
     let twice = if count == 1 { overlapping(&bytes, &finder) } else { None };
     match (count, edit.occurrence) {
         (0, _) => {
-            let nearest = nearest::nearest(&bytes, &edit.old, job.until);
+            let nearest = suggest::suggest(&bytes, &edit.old, job.until);
             return Err(FileError::NotFound { path: path.clone(), nearest });
         }
         (1, Occurrence::Once) if twice.is_none() => {}
@@ -54,7 +54,7 @@ pub(super) fn edit(job: &Job<'_>, edit: &Edit) -> Result<Told, FileError> {
         most: BYTES_MAX,
     })?;
     let old_file = (file, stat);
-    let mut told = put::put(job, Some(&old_file), Some(&bytes), &made)?;
+    let mut told = write::write_bytes(job, Some(&old_file), Some(&bytes), &made)?;
     if count > 1 {
         told.remarks.push(format!("{count} places were replaced"));
     }

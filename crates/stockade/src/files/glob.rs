@@ -7,9 +7,9 @@ use globset::{GlobBuilder, GlobSet};
 use rustix::fs::AtFlags;
 
 use super::error::FileError;
-use super::told::Lines;
+use super::tool_output::Lines;
 use super::tree::{Next, walk};
-use super::{Job, Told};
+use super::{Job, ToolOutput};
 use crate::call::file::Glob;
 
 /// Files that are told.
@@ -20,7 +20,7 @@ const PATTERN_BYTES_MAX: usize = 4096;
 const WHY_MAX: usize = 200;
 
 /// Finds the files whose paths below the folder are like the pattern.
-pub(super) fn glob(job: &Job<'_>, glob: &Glob) -> Result<Told, FileError> {
+pub(super) fn glob(job: &Job<'_>, glob: &Glob) -> Result<ToolOutput, FileError> {
     let (_, rest) = glob.split();
     let names = if glob.pattern.contains('/') { path_pattern(rest)? } else { name_pattern(rest)? };
     let mut found: Vec<((i64, i64), PathBuf)> = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn glob(job: &Job<'_>, glob: &Glob) -> Result<Told, FileError> {
     } else if told < found.len() {
         remarks.push(format!("{told} of {} files, those that were changed last", found.len()));
     }
-    Ok(Told { text: lines.captured(), remarks, limit: walked.limit, ..Told::default() })
+    Ok(ToolOutput { text: lines.captured(), remarks, limit: walked.limit, ..ToolOutput::default() })
 }
 
 /// A path as it is told.

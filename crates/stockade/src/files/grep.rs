@@ -1,9 +1,9 @@
 //! `Grep`: files and lines by what is in them, searched with the library of ripgrep on handles that
 //! we opened.
 
-mod answer;
+mod output;
 mod bounded;
-mod crew;
+mod workers;
 mod engine;
 mod record;
 mod sink;
@@ -18,15 +18,15 @@ use globset::GlobSet;
 use ignore::types::{Types, TypesBuilder};
 use rustix::fs::FileType;
 
-use self::answer::Answer;
-use self::crew::{Crew, Searched, search};
 use self::engine::{Engine, HEAP_BYTES_MAX};
+use self::output::GrepOutput;
 use self::sink::End;
+use self::workers::{FileResult, Workers, search};
 use super::error::FileError;
 use super::glob::either_pattern;
 use super::open::{entry, judged};
-use super::tree::{Met, Next, Walked, walk};
-use super::{Job, Told};
+use super::tree::{Next, WalkEntry, WalkResult, walk};
+use super::{Job, ToolOutput};
 use crate::call::file::Grep;
 use crate::inspect::stat_of;
 use crate::limits::LimitHit;
@@ -35,8 +35,8 @@ use crate::limits::LimitHit;
 const ALONE_MAX: usize = 32;
 
 /// Looks for the pattern in a file, or in all files of a folder.
-pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<Told, FileError> {
-    let mut search = Search::new(job, grep)?;
+pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<ToolOutput, FileError> {
+    let mut search = GrepRun::new(job, grep)?;
     let handle = job.place.file.as_ref();
     let handle = handle.ok_or_else(|| FileError::Missing(job.place.real.clone()))?;
     let mode =
@@ -45,14 +45,14 @@ pub(super) fn grep(job: &Job<'_>, grep: &Grep) -> Result<Told, FileError> {
         search.folder()?
     } else {
         search.named()?;
-        Walked::default()
+        WalkResult::default()
     };
     Ok(search.told(&walked))
 }
 
 /// Files of which not all was searched.
 #[derive(Debug, Default)]
-struct Passed {
+struct SkipCounts {
     binary: u64,
     binary_later: u64,
     large: u64,
@@ -61,7 +61,7 @@ struct Passed {
     late: bool,
 }
 
-impl Passed {
+impl SkipCounts {
     fn add(&mut self, end: &End) {
         let count = match end {
             End::Done => return,
@@ -94,24 +94,24 @@ impl Passed {
     }
 }
 
-struct Search<'s> {
+struct GrepRun<'s> {
     job: &'s Job<'s>,
     engine: Engine,
     names: Option<GlobSet>,
     types: Option<Types>,
-    answer: Answer<'s>,
-    passed: Passed,
+    answer: GrepOutput<'s>,
+    passed: SkipCounts,
 }
 
-impl<'s> Search<'s> {
+impl<'s> GrepRun<'s> {
     fn new(job: &'s Job<'s>, grep: &'s Grep) -> Result<Self, FileError> {
         Ok(Self {
             job,
             engine: Engine::new(grep)?,
             names: grep.glob.as_deref().map(either_pattern).transpose()?,
             types: grep.kind.as_deref().map(types).transpose()?,
-            answer: Answer::new(job, grep),
-            passed: Passed::default(),
+            answer: GrepOutput::new(job, grep),
+            passed: SkipCounts::default(),
         })
     }
 
@@ -135,37 +135,37 @@ impl<'s> Search<'s> {
     }
 
     /// Searches all files of the folder that the call names.
-    fn folder(&mut self) -> Result<Walked, FileError> {
+    fn folder(&mut self) -> Result<WalkResult, FileError> {
         let (job, engine) = (self.job, self.engine.clone());
         thread::scope(|scope| {
-            let (mut crew, mut files) = (None, 0_usize);
+            let (mut workers, mut files) = (None, 0_usize);
             let walked = walk(job, |met| {
                 if !self.is_meant(met) {
                     return Next::Go;
                 }
                 files = files.saturating_add(1);
-                if files > ALONE_MAX && crew.is_none() {
+                if files > ALONE_MAX && workers.is_none() {
                     // Without threads it takes longer.
-                    crew = Crew::start(scope, &engine, job.until).ok();
+                    workers = Workers::start(scope, &engine, job.until).ok();
                 }
-                self.meet(met, crew.as_mut())
+                self.meet(met, workers.as_mut())
             })?;
-            self.settle_all(crew.as_mut().map(Crew::finish).unwrap_or_default());
+            self.settle_all(workers.as_mut().map(Workers::finish).unwrap_or_default());
             Ok(walked)
         })
     }
 
-    fn meet(&mut self, met: &Met<'_>, crew: Option<&mut Crew>) -> Next {
+    fn meet(&mut self, met: &WalkEntry<'_>, workers: Option<&mut Workers>) -> Next {
         let opened =
             entry(met.folder, met.name).and_then(|handle| Ok((stat_of(handle.as_fd())?, handle)));
         match opened {
-            Ok((stat, _)) if self.job.sight.hides_twin(&stat) => {
+            Ok((stat, _)) if self.job.sight.hides_link(&stat) => {
                 self.passed.unseen = self.passed.unseen.saturating_add(1);
             }
             Ok((_, handle)) => {
                 let path = met.path.to_owned();
-                match crew {
-                    Some(crew) => self.settle_all(crew.search(path, handle)),
+                match workers {
+                    Some(workers) => self.settle_all(workers.search(path, handle)),
                     None => {
                         let searched = search(&mut self.engine, path, &handle, self.job.until);
                         self.settle(searched);
@@ -177,7 +177,7 @@ impl<'s> Search<'s> {
         if self.is_over() { Next::Stop } else { Next::Go }
     }
 
-    fn settle_all(&mut self, all: Vec<Searched>) {
+    fn settle_all(&mut self, all: Vec<FileResult>) {
         for searched in all {
             if self.is_over() {
                 return;
@@ -192,7 +192,7 @@ impl<'s> Search<'s> {
     }
 
     /// Tells what was found in a file.
-    fn settle(&mut self, Searched { path, result }: Searched) {
+    fn settle(&mut self, FileResult { path, result }: FileResult) {
         match result {
             Ok((file, record)) => {
                 let end = match record.tell(self.answer.about(&path)) {
@@ -215,7 +215,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn is_meant(&self, met: &Met<'_>) -> bool {
+    fn is_meant(&self, met: &WalkEntry<'_>) -> bool {
         let has_name = self.names.as_ref().is_none_or(|names| names.is_match(met.below));
         let is_type = |types: &Types| types.matched(met.path, false).is_whitelist();
         met.kind == FileType::RegularFile && has_name && self.types.as_ref().is_none_or(is_type)
@@ -225,7 +225,7 @@ impl<'s> Search<'s> {
         self.engine.search(file, self.job.until, self.answer.about(path))
     }
 
-    fn told(self, walked: &Walked) -> Told {
+    fn told(self, walked: &WalkResult) -> ToolOutput {
         let is_late = self.passed.late && walked.limit.is_none();
         let late = is_late.then(|| "the time was up before the end".to_owned());
         let mut told = self.answer.told();

@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use super::error::{FileError, what};
 use crate::bounded;
-use crate::inspect::{Placed, stat_of};
+use crate::inspect::{ResolvedPath, stat_of};
 
 /// How much of a file tells whether it is text.
 const TASTE_BYTES: usize = 8192;
 
 /// Opens the file that was judged, if it is a regular one.
-pub(super) fn judged(place: &Placed) -> Result<(File, Stat), FileError> {
+pub(super) fn judged(place: &ResolvedPath) -> Result<(File, Stat), FileError> {
     let handle = place.file.as_ref().ok_or_else(|| FileError::Missing(place.real.clone()))?;
     regular(handle.as_fd(), &place.real)
 }
@@ -25,15 +25,14 @@ pub(super) fn judged(place: &Placed) -> Result<(File, Stat), FileError> {
 /// Opens what a handle is, if it is a regular file. Its kind is looked at before: a device is not
 /// opened, and a pipe would wait for its other end.
 pub(super) fn regular(handle: BorrowedFd<'_>, path: &Path) -> Result<(File, Stat), FileError> {
-    let stat = stat_of(handle).map_err(FileError::system("look at", path))?;
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    if kind != FileType::RegularFile {
-        return Err(FileError::NoFile { path: path.to_owned(), what: what(kind) });
-    }
-    bounded::open_again(handle).map_err(|source| FileError::System {
-        doing: "open",
-        path: path.to_owned(),
-        source,
+    bounded::open_again(handle).map_err(|source| {
+        let path = path.to_owned();
+        match stat_of(handle).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(kind) if kind != FileType::RegularFile => {
+                FileError::NoFile { path, what: what(kind) }
+            }
+            Ok(_) | Err(_) => FileError::System { doing: "open", path, source },
+        }
     })
 }
 

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 
 use super::error::FileError;
 use super::open::{is_binary, judged};
-use super::{Job, Told};
+use super::{Job, ToolOutput};
 use crate::call::file::Read;
 use crate::limits::LimitHit;
 use crate::output::Captured;
@@ -14,7 +14,7 @@ const LINES: u64 = 2000;
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Reads the lines that were asked for, as far as the answer has room.
-pub(super) fn read(job: &Job<'_>, read: &Read) -> Result<Told, FileError> {
+pub(super) fn read(job: &Job<'_>, read: &Read) -> Result<ToolOutput, FileError> {
     let path = &job.place.real;
     let (file, stat) = judged(job.place)?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
@@ -108,7 +108,7 @@ impl Taken {
         }
     }
 
-    fn told(self, size: u64, limit: Option<LimitHit>) -> Told {
+    fn told(self, size: u64, limit: Option<LimitHit>) -> ToolOutput {
         let kept = u64::try_from(self.bytes.len()).unwrap_or(u64::MAX);
         let dropped = match self.stop {
             Some(Stop::Room) => size.saturating_sub(self.seen).max(1),
@@ -134,6 +134,6 @@ impl Taken {
         let text = Captured { bytes: self.bytes, seen: kept.saturating_add(dropped), dropped };
         let late = limit.map(|_| "the time was up before the end".to_owned());
         let remarks = remark.into_iter().chain(late).collect();
-        Told { text, remarks, limit, ..Told::default() }
+        ToolOutput { text, remarks, limit, ..ToolOutput::default() }
     }
 }

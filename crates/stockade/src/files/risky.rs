@@ -49,26 +49,6 @@ pub(super) fn why_above(path: &Path) -> Option<&'static str> {
     entry.map(|(why, _)| *why).or_else(in_git)
 }
 
-/// A place that is looked at after every run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// One file.
-    File(&'static str),
-    /// All that is in a folder.
-    Folder(&'static str),
-}
-
-/// The places that can be looked at without a walk.
-pub(super) fn places() -> impl Iterator<Item = Place> {
-    table::ENTRIES.iter().flat_map(|(_, paths)| paths.iter().copied()).filter_map(|path| match path
-        .strip_suffix("/**")
-    {
-        Some(folder) if named::is_plain(folder) => Some(Place::Folder(folder)),
-        None if named::is_plain(path) => Some(Place::File(path)),
-        Some(_) | None => None,
-    })
-}
-
 /// Compiled when a file that may be on the list was changed, and not before: it costs more than all
 /// the rest.
 fn patterns() -> Option<&'static Patterns> {
@@ -102,12 +82,12 @@ pub(super) mod tests {
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     pub(super) struct Data {
-        pub(super) file: Vec<Entry>,
+        pub(super) file: Vec<RiskyEntry>,
     }
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    pub(super) struct Entry {
+    pub(super) struct RiskyEntry {
         why: String,
         paths: Vec<String>,
         pub(super) r#match: Vec<String>,
@@ -131,16 +111,5 @@ pub(super) mod tests {
         }
         assert_eq!(why(Path::new("src/main.rs")), None);
         assert!(why(Path::new("/home/x/.bashrc")).is_some());
-    }
-
-    #[test]
-    fn every_plain_path_is_looked_at_after_a_run() {
-        let all: Vec<Place> = places().collect();
-        for place in
-            [Place::File(".git/config"), Place::Folder(".git/hooks"), Place::File(".bashrc")]
-        {
-            assert!(all.contains(&place), "{place:?}");
-        }
-        assert!(all.len() > 100, "{}", all.len());
     }
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use rustix::io::Errno;
 
-use super::ignored::Lists;
+use super::ignore_lists::IgnoreLists;
 use super::open::beneath;
 use super::{FileError, Job};
 use crate::limits::LimitHit;
@@ -21,7 +21,7 @@ const NAMES_MAX: usize = 1_000_000;
 
 /// A name that a walk met.
 #[derive(Debug)]
-pub(super) struct Met<'m> {
+pub(super) struct WalkEntry<'m> {
     /// The folder that holds it.
     pub(super) folder: BorrowedFd<'m>,
     pub(super) name: &'m OsStr,
@@ -41,7 +41,7 @@ pub(super) enum Next {
 
 /// What there is to be said about a walk.
 #[derive(Debug, Default)]
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     /// Files and folders that must not be seen.
     pub(super) unseen: u64,
     /// Folders that could not be read.
@@ -52,7 +52,7 @@ pub(super) struct Walked {
     pub(super) is_cut: bool,
 }
 
-impl Walked {
+impl WalkResult {
     /// The same in words.
     pub(super) fn remarks(&self) -> Vec<String> {
         let unseen = (self.unseen > 0)
@@ -68,13 +68,13 @@ impl Walked {
 /// Goes through all files and links below the folder that was judged, names in their order.
 pub(super) fn walk(
     job: &Job<'_>,
-    mut meet: impl FnMut(&Met<'_>) -> Next,
-) -> Result<Walked, FileError> {
+    mut meet: impl FnMut(&WalkEntry<'_>) -> Next,
+) -> Result<WalkResult, FileError> {
     let place = job.place;
     let start = place.file.as_ref().ok_or_else(|| FileError::Missing(place.real.clone()))?;
     let (root, root_path) = job.root;
-    let lists = Lists::above(root, root_path, &place.real);
-    let mut walked = Walked::default();
+    let lists = IgnoreLists::above(root, root_path, &place.real);
+    let mut walked = WalkResult::default();
     let mut names_left = NAMES_MAX;
     let mut todo = vec![(PathBuf::new(), lists)];
     while let Some((below, lists)) = todo.pop() {
@@ -84,7 +84,7 @@ pub(super) fn walk(
         };
         let path = join(&place.real, &below);
         let lists =
-            Lists::in_folder(&lists, folder.as_fd(), &path, |name| names.contains_key(name));
+            IgnoreLists::in_folder(&lists, folder.as_fd(), &path, |name| names.contains_key(name));
         let mut folders = Vec::new();
         for (name, kind) in names {
             if job.is_late() {
@@ -104,7 +104,7 @@ pub(super) fn walk(
                 continue;
             }
             let (name, path, below) = (name.as_os_str(), path.as_path(), below.as_path());
-            let one = Met { folder: folder.as_fd(), name, path, below, kind };
+            let one = WalkEntry { folder: folder.as_fd(), name, path, below, kind };
             if meet(&one) == Next::Stop {
                 return Ok(walked);
             }
@@ -118,17 +118,17 @@ pub(super) fn walk(
     Ok(walked)
 }
 
-type Names = BTreeMap<OsString, FileType>;
+type EntryKinds = BTreeMap<OsString, FileType>;
 
 /// The names in a folder, reached from the first one through no link.
 fn list(
     start: BorrowedFd<'_>,
     below: &Path,
     left: &mut usize,
-) -> Result<(std::os::fd::OwnedFd, Names), Errno> {
+) -> Result<(std::os::fd::OwnedFd, EntryKinds), Errno> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     let folder = beneath(start, below, OFlags::RDONLY | OFlags::DIRECTORY)?;
-    let mut names = Names::new();
+    let mut names = EntryKinds::new();
     for entry in Dir::read_from(&folder)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());

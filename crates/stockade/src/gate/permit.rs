@@ -1,4 +1,4 @@
-//! Proof that the gate let one call through, and what it let through.
+//! Proof that the gate allowed one call, with everything that the run needs.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::file::FileWork;
-use crate::call::{Argv, CallId, Code};
+use super::subject::file::FileWork;
+use crate::call::{Argv, CallId, Code, SessionName, TerminalSize, ToolCall};
 use crate::confine::Confinement;
 use crate::inspect::Program;
 use crate::journal::EntryId;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
+use crate::policy::tools::Attempts;
 use crate::policy::{Decision, Ruling};
 use crate::registry::Closure;
 use crate::tier::Tier;
@@ -76,35 +77,83 @@ use crate::tier::Tier;
 #[derive(Debug)]
 #[must_use = "a permit that is not planned runs nothing"]
 pub struct Permit {
-    prepared: Prepared<Work>,
-    /// Whether there would have been a question without the box.
+    prepared: PermitContents<Work>,
+    /// Whether there would have been a question without the sandbox.
     spared: bool,
+    retry: Option<Retry>,
 }
 
-/// Everything in a permit, for the plan that consumes it.
+/// A request for another attempt at a call whose tool may run more than once. It is not a permit:
+/// the gate judges the call again and journals another verdict.
+///
+/// ```
+/// use stockade::gate::{Gate, Permit, Retry, Verdict};
+/// fn again(gate: &Gate, mut permit: Permit) -> Option<Verdict> {
+///     let retry: Retry = permit.take_retry()?;
+///     Some(gate.retry(retry))
+/// }
+/// ```
+///
+/// It is not a permit:
+///
+/// ```compile_fail,E0308
+/// use stockade::gate::{Gate, Permit, Retry, Verdict};
+/// fn again(gate: &Gate, mut permit: Permit) -> Option<Verdict> {
+///     let retry: Permit = permit.take_retry()?;
+///     Some(gate.retry(retry))
+/// }
+/// ```
+///
+/// and gives no more than one:
+///
+/// ```compile_fail,E0382
+/// use stockade::gate::{Gate, Permit, Retry, Verdict};
+/// fn again(gate: &Gate, mut permit: Permit) -> Option<[Verdict; 2]> {
+///     let retry: Retry = permit.take_retry()?;
+///     Some([gate.retry(retry), gate.retry(retry)])
+/// }
+/// ```
 #[derive(Debug)]
-pub(crate) struct Prepared<W = Cleared> {
+pub struct Retry {
+    pub(super) call: ToolCall,
+    /// The ruling that allowed the attempt before.
+    pub(super) ruling: Ruling,
+    /// The number of the next attempt, from 2.
+    pub(super) attempt: u32,
+    pub(super) attempts: Attempts,
+}
+
+impl Retry {
+    /// The pause before the next attempt.
+    pub fn pause(&self) -> Duration {
+        self.attempts.pause_after(self.attempt.saturating_sub(1))
+    }
+}
+
+/// The content of a permit, for the plan that consumes it.
+#[derive(Debug)]
+pub(crate) struct PermitContents<W = ProgramWork> {
     pub(crate) cleared: W,
     pub(crate) confinement: Confinement,
     pub(crate) tier: Tier,
     pub(crate) entry: EntryId,
     pub(crate) ruling: Ruling,
-    /// How much of the call's time inspection has used up.
+    /// How much of the call's time inspection has used.
     pub(crate) spent: Duration,
 }
 
-/// What is to be done.
+/// What runs.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// A program runs.
-    Program(Box<Cleared>),
-    /// Stockade itself reads or writes files.
+    /// A program.
+    Program(Box<ProgramWork>),
+    /// File operations by Stockade itself.
     Files(Box<FileWork>),
-    /// A closure of the host runs.
+    /// A closure of the host.
     Inline(Box<InlineWork>),
 }
 
-/// A closure and what it is called with.
+/// A closure and its input.
 #[derive(Debug)]
 pub(crate) struct InlineWork {
     pub(crate) call: CallId,
@@ -123,7 +172,7 @@ impl Work {
         }
     }
 
-    /// The folder of the call, if it is known before the run.
+    /// The working directory of the call, if it is known before the run.
     pub(super) fn cwd_path(&self) -> Option<&Path> {
         match self {
             Self::Program(cleared) => cleared.folder.path(),
@@ -132,7 +181,7 @@ impl Work {
         }
     }
 
-    /// Where it is done: programs in the policy's tier, the rest right here.
+    /// Where it runs: programs in the policy's tier, everything else in this process.
     pub(super) fn tier(&self, of_programs: Tier) -> Tier {
         match self {
             Self::Program(cleared) => cleared.tier.unwrap_or(of_programs),
@@ -141,32 +190,38 @@ impl Work {
     }
 }
 
-/// What would run, on handles.
+/// A program and its arguments, on handles.
 #[derive(Debug)]
-pub(crate) struct Cleared {
+pub(crate) struct ProgramWork {
     pub(crate) call: CallId,
     pub(crate) argv: Argv,
     pub(crate) stdin: StandardInput,
-    /// The program; none if it is only in the image.
-    pub(crate) program: Option<Opened>,
-    pub(crate) folder: Folder,
-    /// The tier that its tool declares; the policy's if it declares none.
+    /// Whether standard output and standard error are one pipe.
+    pub(crate) merges_output: bool,
+    /// The size of the terminal that all streams are, if they are one.
+    pub(crate) terminal: Option<TerminalSize>,
+    /// The session of the call.
+    pub(crate) session: Option<SessionName>,
+    /// The program; none if only the image has it.
+    pub(crate) program: Option<OpenProgram>,
+    pub(crate) folder: StartFolder,
+    /// The tier that the tool declares; none means the policy's.
     pub(crate) tier: Option<Tier>,
 }
 
-/// A program of this machine.
+/// An open program file of this machine.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenProgram {
     pub(crate) handle: OwnedFd,
-    /// For a script, the path by which its interpreter has to find it.
+    /// For a script, the path by which its interpreter opens it.
     pub(crate) script: Option<CString>,
-    /// Its real path, by which a box shows it.
+    /// The real path, under which a sandbox shows it.
     pub(crate) path: PathBuf,
     /// The path at which it was found, which may be a link.
     pub(crate) found_at: PathBuf,
 }
 
-impl Opened {
+impl OpenProgram {
     pub(crate) fn try_clone(&self) -> std::io::Result<Self> {
         let handle = self.handle.try_clone()?;
         let (script, path, found_at) =
@@ -174,7 +229,7 @@ impl Opened {
         Ok(Self { handle, script, path, found_at })
     }
 
-    /// A program that was found, by its handle.
+    /// A program with its handle.
     pub(crate) fn of(handle: OwnedFd, program: &Program) -> Self {
         let script = || CString::new(program.found_at.as_os_str().as_bytes()).ok();
         Self {
@@ -186,88 +241,61 @@ impl Opened {
     }
 }
 
-impl Cleared {
-    /// The same once more, for another attempt.
-    fn try_clone(&self) -> std::io::Result<Self> {
-        let folder = match &self.folder {
-            Folder::Opened { handle, path } => {
-                Folder::Opened { handle: handle.try_clone()?, path: path.clone() }
-            }
-            Folder::Scratch => Folder::Scratch,
-        };
-        let stdin = match &self.stdin {
-            StandardInput::Piped(bytes) => StandardInput::Piped(bytes.clone()),
-            StandardInput::Sealed(code) => StandardInput::Sealed(code.clone()),
-        };
-        Ok(Self {
-            call: self.call.clone(),
-            argv: self.argv.clone(),
-            stdin,
-            program: self.program.as_ref().map(Opened::try_clone).transpose()?,
-            folder,
-            tier: self.tier,
-        })
-    }
-
-    /// The program, for a tier that runs what this machine has.
-    pub(crate) fn opened(&self) -> Result<&Opened, Failure> {
+impl ProgramWork {
+    /// The program, for a tier that runs programs of this machine.
+    pub(crate) fn opened(&self) -> Result<&OpenProgram, Failure> {
         self.program.as_ref().ok_or_else(|| self.not_here())
     }
 
     fn not_here(&self) -> Failure {
         let program = self.argv.program();
-        Failure::new("find the program", format!("{program:?} is not on this machine"))
+        Failure::new(FailureKind::FindProgram, format!("{program:?} is not on this machine"))
     }
 }
 
-/// What a program finds on standard input.
+/// The standard input of a program.
 #[derive(Debug)]
 pub(crate) enum StandardInput {
-    /// These bytes, through a pipe; an end at once if there are none.
+    /// Bytes through a pipe.
     Piped(Vec<u8>),
-    /// The source, in a memory file that nobody can change.
+    /// These bytes, and then what the caller writes while the program runs.
+    Open(Vec<u8>),
+    /// Source code in a sealed memory file.
     Sealed(Code),
 }
 
 impl StandardInput {
-    /// The bytes, for a box that takes them through a pipe whatever they are.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// Whether there is nothing to read.
+    pub(crate) fn is_nothing(&self) -> bool {
         match self {
-            Self::Piped(bytes) => bytes,
-            Self::Sealed(code) => &code.source,
-        }
-    }
-
-    /// The same, taken out.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Self::Piped(bytes) => bytes,
-            Self::Sealed(code) => code.source,
+            Self::Piped(bytes) => bytes.is_empty(),
+            Self::Open(_) => false,
+            Self::Sealed(code) => code.source.is_empty(),
         }
     }
 }
 
-/// Where a program starts.
+/// The folder in which a program starts.
 #[derive(Debug)]
-pub(crate) enum Folder {
-    /// In this folder; a box shows it by its real path.
-    Opened { handle: OwnedFd, path: PathBuf },
-    /// In its scratch folder, which is made for the run.
+pub(crate) enum StartFolder {
+    /// An open folder; a sandbox shows it under its real path.
+    Open { handle: OwnedFd, path: PathBuf },
+    /// The scratch folder, which is created for the run.
     Scratch,
 }
 
-impl Folder {
+impl StartFolder {
     /// The real path, if it is known before the run.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Opened { path, .. } => Some(path),
+            Self::Open { path, .. } => Some(path),
             Self::Scratch => None,
         }
     }
 }
 
 impl Permit {
-    /// Minted by the gate alone, after the verdict is in the journal.
+    /// Only the gate creates permits, after the verdict is in the journal.
     pub(super) fn new(
         cleared: Work,
         confinement: Confinement,
@@ -276,29 +304,42 @@ impl Permit {
         ruling: Ruling,
     ) -> Self {
         let spent = Duration::ZERO;
-        let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
-        Self { prepared, spared: false }
+        let prepared = PermitContents { cleared, confinement, tier, entry, ruling, spent };
+        Self { prepared, spared: false, retry: None }
     }
 
-    /// The same permit, for a call that the box spared a question.
+    /// Records whether the sandbox made a question unnecessary.
     pub(super) fn with_spared(mut self, spared: bool) -> Self {
         self.spared = spared;
         self
     }
 
-    /// The same permit, for a call whose inspection took so long.
+    /// Records how long inspection took.
     pub(super) fn with_spent(mut self, spent: Duration) -> Self {
         self.prepared.spent = spent;
         self
     }
 
-    /// The same permit, after a yes.
-    pub(super) fn allowed(mut self: Box<Self>) -> Box<Self> {
-        self.prepared.ruling.decision = Decision::Allow;
+    /// Adds the request for another attempt, if the tool may make one after this. Only programs are
+    /// started again.
+    pub(super) fn with_retry(mut self, call: &ToolCall, attempt: u32, attempts: Attempts) -> Self {
+        if attempt < attempts.most && matches!(self.prepared.cleared, Work::Program(_)) {
+            let (call, ruling) = (call.clone(), self.prepared.ruling.clone());
+            self.retry = Some(Retry { call, ruling, attempt: attempt.saturating_add(1), attempts });
+        }
         self
     }
 
-    /// Whether there would have been a question without the box.
+    /// Turns the permit of a question into one that allows, after a yes.
+    pub(super) fn allowed(mut self: Box<Self>) -> Box<Self> {
+        let retried = self.retry.as_mut().map(|retry| &mut retry.ruling);
+        for ruling in retried.into_iter().chain([&mut self.prepared.ruling]) {
+            ruling.decision = Decision::Allow;
+        }
+        self
+    }
+
+    /// Whether there would have been a question without the sandbox.
     pub fn is_spared(&self) -> bool {
         self.spared
     }
@@ -308,7 +349,7 @@ impl Permit {
         self.prepared.entry
     }
 
-    /// On what grounds it was allowed.
+    /// Why it was allowed.
     pub fn ruling(&self) -> &Ruling {
         &self.prepared.ruling
     }
@@ -318,20 +359,13 @@ impl Permit {
         self.prepared.cleared.call()
     }
 
-    /// A permit for another attempt at the same call, for tools that may run twice; none for work
-    /// that is no program.
-    pub(crate) fn for_another_attempt(&self) -> std::io::Result<Option<Self>> {
-        let Work::Program(cleared) = &self.prepared.cleared else { return Ok(None) };
-        let cleared = Work::Program(Box::new(cleared.try_clone()?));
-        let Prepared { confinement, tier, entry, ruling, .. } = &self.prepared;
-        let (confinement, ruling) = (confinement.clone(), ruling.clone());
-        let (tier, entry, spent) = (*tier, *entry, Duration::ZERO);
-        let prepared = Prepared { cleared, confinement, tier, entry, ruling, spent };
-        Ok(Some(Self { prepared, spared: self.spared }))
+    /// Takes the request for another attempt, if the tool may run again. It can be taken once.
+    pub fn take_retry(&mut self) -> Option<Retry> {
+        self.retry.take()
     }
 
     /// Spends the permit.
-    pub(crate) fn spend(self) -> Prepared<Work> {
+    pub(crate) fn spend(self) -> PermitContents<Work> {
         self.prepared
     }
 }

@@ -1,5 +1,5 @@
-//! The toolchains of the home folder that the policy lists: what there is of them, and that their
-//! programs may run.
+//! Toolchains in the home directory that the policy lists: which of them are installed, and that
+//! their programs may run.
 
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd;
@@ -13,8 +13,8 @@ use crate::outcome::Failure;
 use crate::policy::Policy;
 use crate::tier::Tier;
 
-/// What there is of the toolchains. Only a box keeps calls from changing them, so that there is
-/// nothing where the tier is weaker.
+/// The installed toolchains. None in a tier without a sandbox, where nothing would keep calls from
+/// changing them.
 pub(super) fn found(policy: &Policy) -> Vec<Shown> {
     if policy.tier < Tier::Jail || policy.files.toolchains.is_empty() {
         return Vec::new();
@@ -22,22 +22,22 @@ pub(super) fn found(policy: &Policy) -> Vec<Shown> {
     policy.files.toolchains.iter().copied().flat_map(of_home).collect()
 }
 
-/// What the home folder has of a toolchain.
+/// The folders of a toolchain in the home directory.
 fn of_home(toolchain: Toolchain) -> Vec<Shown> {
     let Some(home) = std::env::home_dir() else { return Vec::new() };
     let places = toolchain.places(&home, |name| std::env::var_os(name)).into_iter();
-    // One that is not there is not missed.
+    // A toolchain that is not installed is skipped.
     places.filter_map(present).collect()
 }
 
-/// The same by real paths, with the links that lead somewhere.
+/// The same folder with real paths, without dangling links.
 fn present(one: Shown) -> Option<Shown> {
     let links = one.links.into_iter();
     let links = links.filter_map(|(in_home, to)| Some((in_home, real(&to)?))).collect();
     Some(Shown { path: real(&one.path)?, links })
 }
 
-/// Lets their programs be found before others, and run.
+/// Puts the folders of their programs in front of the search path.
 pub(super) fn trust(toolchains: &[Shown], settings: &mut Settings) {
     let mut folders = program_folders(toolchains, &own_search_path());
     folders.retain(|folder| !settings.search_path.contains(folder));
@@ -45,14 +45,14 @@ pub(super) fn trust(toolchains: &[Shown], settings: &mut Settings) {
     settings.toolchains = toolchains.iter().map(|one| one.path.clone()).collect();
 }
 
-/// Says of a program that was not found which toolchain has it.
+/// Adds a remedy to the failure if a toolchain has the missing program.
 pub(super) fn offered(failure: Failure, program: &OsStr) -> Failure {
     let has_it = |toolchain: &Toolchain| {
         let folders = program_folders(&of_home(*toolchain), &own_search_path());
         folders.iter().any(|folder| folder.join(program).is_file())
     };
     match Toolchain::ALL.into_iter().find(has_it) {
-        Some(toolchain) => failure.remedy(format!(
+        Some(toolchain) => failure.with_remedy(format!(
             "it is in your home folder, which the jail shows in part if it is asked to: --tier jail \
              --toolchain {toolchain}, or box.toolchains in your own policy file"
         )),
@@ -64,7 +64,7 @@ fn own_search_path() -> Vec<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
 }
 
-/// Where a path leads, all links followed.
+/// The real path, with all links resolved.
 fn real(path: &Path) -> Option<PathBuf> {
     let handle =
         rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;

@@ -1,38 +1,42 @@
-//! The gate's answer.
+//! The gate's answer. A repeated refusal says so, so that the agent tries something else.
 
+use std::time::Duration;
+
+use super::Gate;
 use super::permit::Permit;
 use super::question::Question;
+use crate::journal::{EntryId, Repeated};
 use crate::outcome::Failure;
 use crate::policy::{By, Ruling};
 
-/// What the gate says to one call.
+/// The gate's answer to one call.
 #[derive(Debug)]
 #[must_use = "a verdict that nobody reads lets nothing run"]
 pub enum Verdict {
     /// It may run, once, by this permit.
     Allowed(Box<Permit>),
-    /// A person must say: [`Gate::settle`](super::Gate::settle).
+    /// A person has to answer: [`Gate::settle`](super::Gate::settle).
     Ask(Box<Question>),
-    /// We said no.
+    /// The call is refused.
     Refused(Refusal),
-    /// There is nothing that could run.
+    /// The call may run but cannot, for example because the program is missing.
     Impossible(Failure),
 }
 
-/// We said no: by which rule, why, and what would be accepted.
+/// A refused call: by which rule, why, and what would be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Who decided.
+    /// What decided.
     pub by: By,
     /// The rule, as `name/denylist`.
     pub rule: String,
-    /// Where it is written.
+    /// The place of the rule.
     pub source: Option<String>,
-    /// Why, naming the argument.
+    /// The reason, naming the argument.
     pub reason: String,
     /// What would be accepted.
     pub instead: Option<String>,
-    /// How often the same was refused of late, this time included; set from the second on.
+    /// How often this was refused recently, including this time; set from the second time on.
     pub repeated: Option<u32>,
 }
 
@@ -46,5 +50,63 @@ impl From<Ruling> for Refusal {
             instead: ruling.instead,
             repeated: None,
         }
+    }
+}
+
+impl Gate {
+    /// Adds to a repeated refusal how often it was given recently.
+    pub(super) fn again(&self, mut refusal: Refusal, entry: EntryId) -> Refusal {
+        let Some(repeated) = self.journal.repeated(entry) else { return refusal };
+        let Repeated { times, may_be_more, since } = repeated;
+        let least = if may_be_more { "at least " } else { "" };
+        let instead = match refusal.instead {
+            Some(_) => "do what is said instead",
+            None => "do without it",
+        };
+        refusal.reason = format!(
+            "{}; this is {least}the {} time in {} that this is refused, and trying it again will not \
+             change that: {instead}, or ask the person",
+            refusal.reason,
+            ordinal(times),
+            span(since)
+        );
+        refusal.repeated = Some(times);
+        refusal
+    }
+}
+
+fn ordinal(number: u32) -> String {
+    let words = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
+    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(2));
+    match (place.and_then(|place| words.get(place)), number % 10, number % 100) {
+        (Some(word), ..) => (*word).to_owned(),
+        (None, 1, end) if end != 11 => format!("{number}st"),
+        (None, 2, end) if end != 12 => format!("{number}nd"),
+        (None, 3, end) if end != 13 => format!("{number}rd"),
+        (None, ..) => format!("{number}th"),
+    }
+}
+
+/// A duration in words, rounded up.
+fn span(since: Duration) -> String {
+    match since.as_secs() {
+        0..=59 => "a minute".to_owned(),
+        seconds => format!("{} minutes", seconds.div_ceil(60).max(2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ordinal, span};
+    use std::time::Duration;
+
+    #[test]
+    fn numbers_and_times_are_words() {
+        let ordinals = [2, 3, 9, 10, 11, 12, 13, 21, 22, 23, 101, 111].map(ordinal);
+        let expected = ["second", "third", "ninth", "10th", "11th", "12th", "13th", "21st", "22nd"];
+        assert_eq!(ordinals[..9], expected);
+        assert_eq!(ordinals[9..], ["23rd", "101st", "111th"]);
+        let spans = [0, 59, 60, 61, 121].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(spans, ["a minute", "a minute", "2 minutes", "2 minutes", "3 minutes"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a hook is told: one call, before or after, as the JSON that coding agents send to theirs.
+//! The event that a hook receives: one call, before or after, as the JSON of coding agents.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::call::CallId;
-use crate::policy::hook;
+use crate::policy::hooks;
 
-/// One call as a hook is told of it.
+/// One call, for a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Before or after.
-    pub event: hook::Event,
-    /// Whose call it is.
+    pub event: hooks::Event,
+    /// The session of the call.
     pub session: Arc<Session>,
-    /// Where the call runs.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// How much is done without a question, by the name that coding agents use.
+    /// The mode, by the name that coding agents use.
     pub permission_mode: &'static str,
     /// The tool.
     pub tool_name: String,
@@ -26,19 +26,19 @@ pub struct Event {
     pub tool_input: Map<String, Value>,
     /// The call.
     pub tool_use_id: CallId,
-    /// What became of it, afterwards.
-    pub done: Option<Done>,
+    /// The result, after the call.
+    pub done: Option<CallResult>,
 }
 
-/// Whose calls they are, as the host knows it.
+/// A session, as the host knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// The session's name.
     pub id: String,
-    /// Where its transcript is; empty if there is none.
+    /// The path of its transcript; empty if there is none.
     pub transcript_path: String,
-    /// What the coding agent says besides and is passed on: `prompt_id`, `effort`, `agent_id`,
-    /// `agent_type`, `model`, `turn_id`. None of it replaces a field of ours.
+    /// More fields of the coding agent that are passed on: `prompt_id`, `effort`, `agent_id`,
+    /// `agent_type`, `model`, `turn_id`. They do not replace our own fields.
     pub more: Map<String, Value>,
 }
 
@@ -48,10 +48,10 @@ impl Default for Session {
     }
 }
 
-/// What became of a call that ran.
+/// The result of a call that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
-    /// The output, in the form that coding agents have for shell commands, and how it ended.
+pub struct CallResult {
+    /// The output in the form that coding agents use for shell commands, and the exit.
     pub response: Value,
     /// The whole report.
     pub report: Value,

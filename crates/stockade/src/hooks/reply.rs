@@ -1,14 +1,14 @@
-//! What a hook says.
+//! The reply of a hook.
 
 use serde_json::{Map, Value};
 
 use crate::policy::Decision;
-use crate::policy::hook::Event;
+use crate::policy::hooks::Event;
 
-/// What is kept of any text that a hook says, as in coding agents.
+/// The most characters of any text of a hook, as in coding agents.
 pub const TEXT_CHARS_MAX: usize = 10_000;
 
-/// What one hook says about one call. Built by a closure, or read from what a command printed.
+/// The reply of one hook to one call. Built by a closure, or parsed from the output of a command.
 ///
 /// ```
 /// use stockade::hooks::Reply;
@@ -17,25 +17,25 @@ pub const TEXT_CHARS_MAX: usize = 10_000;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reply {
-    /// What it would decide; none where it has no opinion. Only before a call.
+    /// The decision; none means no opinion. Only before a call.
     pub decision: Option<Decision>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// The whole input that the call should have instead. Only before a call.
+    /// New input that replaces the whole input of the call. Only before a call.
     pub input: Option<Map<String, Value>>,
-    /// What the agent should know.
+    /// For the agent.
     pub context: Option<String>,
-    /// What the person should see.
+    /// For the person.
     pub message: Option<String>,
-    /// Why the agent should stop altogether.
+    /// Why the agent should stop.
     pub stop: Option<String>,
-    /// What the caller gets as the output. Only after a call.
+    /// Replaces the output for the caller. Only after a call.
     pub output: Option<Replacement>,
-    /// Text that the caller must not get. Only after a call.
+    /// Text to redact from the output. Only after a call.
     pub redact: Vec<String>,
 }
 
-/// Output in place of what a program wrote; a stream that is not given stays.
+/// Replaces output; a stream that is not given stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replacement {
     /// Standard output.
@@ -50,64 +50,64 @@ impl Reply {
         Self::default()
     }
 
-    /// Yes, where a person would be asked. It lifts no refusal.
+    /// Allows the call if a person would be asked. It cannot lift a refusal.
     pub fn allow() -> Self {
         Self { decision: Some(Decision::Allow), ..Self::default() }
     }
 
-    /// A person should say.
+    /// A person has to answer.
     pub fn ask(reason: impl Into<String>) -> Self {
         Self { decision: Some(Decision::Ask), reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// No.
+    /// Denies the call.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self { decision: Some(Decision::Deny), reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// The same, with another input for the call.
+    /// Replaces the input of the call.
     #[must_use]
     pub fn with_input(mut self, input: Map<String, Value>) -> Self {
         self.input = Some(input);
         self
     }
 
-    /// The same, with something that the agent should know.
+    /// Adds a message for the agent.
     #[must_use]
     pub fn with_context(mut self, text: impl Into<String>) -> Self {
         self.context = Some(text.into());
         self
     }
 
-    /// The same, with something that the person should see.
+    /// Adds a message for the person.
     #[must_use]
     pub fn with_message(mut self, text: impl Into<String>) -> Self {
         self.message = Some(text.into());
         self
     }
 
-    /// The same, and the agent should stop.
+    /// Tells the agent to stop.
     #[must_use]
     pub fn stopping(mut self, why: impl Into<String>) -> Self {
         self.stop = Some(why.into());
         self
     }
 
-    /// The same, with this output for the caller.
+    /// Replaces the output.
     #[must_use]
     pub fn with_output(mut self, output: Replacement) -> Self {
         self.output = Some(output);
         self
     }
 
-    /// The same, and the caller must not get this text.
+    /// Redacts this text.
     #[must_use]
     pub fn redacting(mut self, text: impl Into<String>) -> Self {
         self.redact.push(text.into());
         self
     }
 
-    /// The same, if it says nothing that cannot be said of this event.
+    /// Checks that the reply fits the event.
     pub(super) fn fitting(self, event: Event) -> Result<Self, String> {
         let decides = self.decision.is_some() || self.input.is_some();
         let changes_output = self.output.is_some() || !self.redact.is_empty();
@@ -122,7 +122,7 @@ impl Reply {
         }
     }
 
-    /// The same with no text longer than is kept.
+    /// Cuts texts that are too long.
     pub(super) fn capped(mut self) -> Self {
         for text in [&mut self.reason, &mut self.context, &mut self.message, &mut self.stop] {
             *text = text.take().map(capped);
@@ -131,7 +131,7 @@ impl Reply {
     }
 }
 
-/// A text, cut with a mark if it is too long.
+/// Cuts a text that is too long, and marks the cut.
 pub(super) fn capped(text: String) -> String {
     match text.char_indices().nth(TEXT_CHARS_MAX) {
         None => text,

@@ -1,39 +1,39 @@
-//! From what a command hook printed, and how it ended, to its reply.
+//! Parses the output and the exit code of a command hook.
 //!
-//! It is read more strictly than coding agents read it: what they pass over (a crash, an unknown
-//! word, JSON that is none) is a fault here, and a fault refuses.
+//! The parser is stricter than that of coding agents: they ignore a crash, an unknown word or
+//! broken JSON, and here each of these denies the call.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::reply::{Replacement, Reply, capped};
-use super::{Ended, Fault, Ran};
+use super::{CommandExit, CommandOutput, HookFault};
 use crate::json;
 use crate::policy::Decision;
-use crate::policy::hook::Event;
+use crate::policy::hooks::Event;
 
-/// The exit status that blocks.
+/// The exit code that blocks.
 const BLOCK: i32 = 2;
-/// How many texts one hook may have redacted.
+/// The most texts that one hook may redact.
 const REDACT_MAX: usize = 1000;
 
-/// What a command said that ran for this event.
-pub fn read(event: Event, ran: &Ran) -> Result<Reply, Fault> {
+/// The reply of a command.
+pub fn read(event: Event, ran: &CommandOutput) -> Result<Reply, HookFault> {
     let code = match ran.ended {
-        Ended::Code(code) => code,
-        Ended::TimedOut(after) => return Err(Fault::TimedOut(after)),
-        Ended::Signal(signal) => return Err(Fault::Signal(signal)),
-        Ended::Limit(limit) => return Err(Fault::Limit(limit)),
-        Ended::Lost => return Err(Fault::Lost),
+        CommandExit::Code(code) => code,
+        CommandExit::TimedOut(after) => return Err(HookFault::TimedOut(after)),
+        CommandExit::Signal(signal) => return Err(HookFault::Signal(signal)),
+        CommandExit::Limit(limit) => return Err(HookFault::Limit(limit)),
+        CommandExit::Lost => return Err(HookFault::Lost),
     };
     if ran.is_cut {
-        return Err(Fault::TooMuch);
+        return Err(HookFault::TooMuch);
     }
     let said = parse(event, &ran.stdout);
     let stderr = || capped(String::from_utf8_lossy(&ran.stderr).trim().to_owned());
     match (code, event) {
         (0, _) => said,
-        // Its JSON may block with a reason of its own; nothing in it can take the block back.
+        // Its JSON may block with a reason of its own, but cannot undo the block.
         (BLOCK, Event::Pre) => {
             let said = said.ok().filter(|said| said.decision == Some(Decision::Deny));
             Ok(said.unwrap_or_else(|| Reply::deny(stderr())))
@@ -46,26 +46,27 @@ pub fn read(event: Event, ran: &Ran) -> Result<Reply, Fault> {
         }
         (code, Event::Pre) => match said {
             Ok(said) if said.decision == Some(Decision::Deny) => Ok(said),
-            Ok(_) | Err(_) => Err(Fault::Code { code, stderr: stderr() }),
+            Ok(_) | Err(_) => Err(HookFault::Code { code, stderr: stderr() }),
         },
-        (code, Event::Post) => Err(Fault::Code { code, stderr: stderr() }),
+        (code, Event::Post) => Err(HookFault::Code { code, stderr: stderr() }),
     }
 }
 
-fn parse(event: Event, stdout: &[u8]) -> Result<Reply, Fault> {
+fn parse(event: Event, stdout: &[u8]) -> Result<Reply, HookFault> {
     let text = stdout.trim_ascii_start();
     if text.first() != Some(&b'{') {
         return Ok(Reply::silent());
     }
-    let wire: Wire = json::from_slice(text).map_err(|error| Fault::NotAReply(error.to_string()))?;
+    let wire: Wire =
+        json::from_slice(text).map_err(|error| HookFault::NotAReply(error.to_string()))?;
     let reply = match event {
         Event::Pre => pre(wire),
         Event::Post => post(wire),
     };
-    reply.map(Reply::capped).map_err(Fault::NotAReply)
+    reply.map(Reply::capped).map_err(HookFault::NotAReply)
 }
 
-/// All that is documented, in camel case as it is sent.
+/// All documented fields, in camel case as they are sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Wire {
@@ -95,7 +96,7 @@ struct Specific {
     updated_mcp_tool_output: Option<Value>,
     #[serde(rename = "classifierContext")]
     _classifier_context: Option<Value>,
-    /// Ours: text that the caller must not get.
+    /// Our own field: text that the caller must not get.
     redact: Option<Vec<String>>,
 }
 
@@ -112,23 +113,27 @@ fn pre(mut wire: Wire) -> Result<Reply, String> {
         None => None,
         Some("approve") => Some((Decision::Allow, wire.reason)),
         Some("block") => Some((Decision::Deny, wire.reason)),
-        Some(other) => return Err(format!("{other:?} is no decision: approve or block")),
+        Some(other) => {
+            return Err(format!("unknown decision {other:?}; expected approve or block"));
+        }
     };
     let named = match specific.permission_decision.as_deref() {
         None => None,
         Some("allow") => Some((Decision::Allow, specific.permission_decision_reason)),
         Some("ask") => Some((Decision::Ask, specific.permission_decision_reason)),
         Some("deny") => Some((Decision::Deny, specific.permission_decision_reason)),
-        // Nobody here resumes a call later, so that putting it off is no.
+        // Nothing resumes a call later, so deferring it denies it.
         Some("defer") => {
             Some((Decision::Deny, Some(deferred(specific.permission_decision_reason))))
         }
         Some(other) => {
-            return Err(format!("{other:?} is no permissionDecision: allow, ask, deny or defer"));
+            return Err(format!(
+                "unknown permissionDecision {other:?}; expected allow, ask, deny or defer"
+            ));
         }
     };
     let stopped = stop.clone().map(|why| (Decision::Deny, Some(why)));
-    // The strictest of what it says; of two that are as strict, the newer way to say it.
+    // The strictest decision; of two equal ones, the newer field.
     let said = [stopped, legacy, named].into_iter().flatten().max_by_key(|(decision, _)| *decision);
     let (decision, reason) = said.unzip();
     Ok(Reply {
@@ -155,7 +160,9 @@ fn post(mut wire: Wire) -> Result<Reply, String> {
     let blocked = match wire.decision.as_deref() {
         None | Some("approve") => None,
         Some("block") => wire.reason,
-        Some(other) => return Err(format!("{other:?} is no decision: approve or block")),
+        Some(other) => {
+            return Err(format!("unknown decision {other:?}; expected approve or block"));
+        }
     };
     let told: Vec<String> = blocked.into_iter().chain(specific.additional_context).collect();
     let redact = specific.redact.unwrap_or_default();
@@ -184,7 +191,7 @@ fn specific(wire: &mut Wire, event: Event) -> Result<Specific, String> {
 
 fn misplaced(fields: &[(&str, bool)], event: Event) -> Result<(), String> {
     match fields.iter().find(|(_, is_there)| *is_there) {
-        Some((name, _)) => Err(format!("`{name}` is no answer to {}", event.wire_name())),
+        Some((name, _)) => Err(format!("`{name}` is not valid for {}", event.wire_name())),
         None => Ok(()),
     }
 }
@@ -200,13 +207,13 @@ fn deferred(reason: Option<String>) -> String {
     format!("put off until later{why}")
 }
 
-/// New output: a text for standard output, or an object with one or both streams. Whatever else of
-/// the response it repeats is not looked at: how a call ended is not the hook's to say.
+/// New output: a text for standard output, or an object with one or both streams. Other fields are
+/// ignored, because a hook cannot change how a call ended.
 fn replacement(value: Value) -> Result<Replacement, String> {
     let text = |value: Option<Value>| match value {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err("`updatedToolOutput` has a stream that is no text".to_owned()),
+        Some(_) => Err("`updatedToolOutput` has a stream that is not text".to_owned()),
     };
     match value {
         Value::String(text) => Ok(Replacement { stdout: Some(text), stderr: Some(String::new()) }),

@@ -1,17 +1,17 @@
-//! The argv axis: what the arguments make a program do, from the knowledge base.
+//! The argv axis: what the arguments make a program do, according to the catalog.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::Input;
+use super::ProgramInput;
 use super::command::Command;
-use super::finding::{Axis, Finding, Weight};
-use super::settings::{INTERPRETERS, Settings};
-use super::view::{Landing, View};
-use crate::knowledge::{Hazard, HazardKind, Word};
+use super::resolver::{PathResolver, Resolution};
+use crate::catalog::{Hazard, HazardKind, Word};
+use crate::inspect::{Axis, Finding, Weight};
+use crate::inspect::{INTERPRETERS, Settings};
 
-/// What this axis finds in one command.
+/// The findings of this axis for one command.
 pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen = HashSet::new();
@@ -27,13 +27,14 @@ pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding
     findings
 }
 
-/// Words that a command gets from its input or from a file, and that nobody can judge before.
+/// Words that a command reads from its input or from a file, so that they are not known before the
+/// run.
 ///
-/// Only where there is such input: `xargs ls` alone runs `ls`.
+/// Only if there is such input: `xargs ls` alone runs `ls`.
 pub(super) fn inspect_added_words(
     command: &Command<'_>,
-    input: Input,
-    view: &View<'_>,
+    input: ProgramInput,
+    resolver: &PathResolver<'_>,
 ) -> Option<Finding> {
     let is_find = |hazard: &Hazard| hazard.kind == HazardKind::FindAction;
     let readings = command.readings.iter();
@@ -44,31 +45,24 @@ pub(super) fn inspect_added_words(
         let text = word.text.as_encoded_bytes();
         let value = text.iter().position(|byte| *byte == b'=').map_or(0, |at| at.saturating_add(1));
         [0, 2, value].into_iter().filter_map(|at| word.text.as_bytes().get(at..)).any(|path| {
-            let landing = view.land(OsStr::from_bytes(path));
-            !path.is_empty() && matches!(landing, Landing::Inside { exists: true, .. })
+            let resolution = resolver.resolve(OsStr::from_bytes(path));
+            !path.is_empty() && matches!(resolution, Resolution::Inside { exists: true, .. })
         })
     };
-    if input == Input::Nothing && !command.own_arguments().any(is_file) {
+    if input == ProgramInput::Nothing && !command.own_arguments().any(is_file) {
         return None;
     }
     let (name, argument) = (command.spelled().to_string_lossy(), inner.argument);
-    Some(Finding {
-        axis: Axis::Argv,
-        rule: "added-words",
-        text: format!(
-            "{name:?} adds words to {:?} (argument {argument}) that are not known before the run",
-            inner.text
-        ),
-        argument: Some(argument),
-        instead: Some("name all arguments in the call itself".to_owned()),
-        listed: None,
-        weight: Weight::Strict,
-        span: None,
-    })
+    let text = format!(
+        "{name:?} adds words to {:?} (argument {argument}) that are not known before the run",
+        inner.text
+    );
+    let finding = Finding::new(Axis::Argv, Weight::Strict, "added-words", text);
+    Some(finding.at(argument).instead("name all arguments in the call itself"))
 }
 
-/// Inline code is the business of the policy's list, for the interpreters that the shipped list
-/// names: taking one off it permits its code.
+/// For interpreters on the shipped list, the policy's list decides about inline code: removing one
+/// from it permits its code.
 fn is_permitted(hazard: &Hazard, command: &Command<'_>, settings: &Settings) -> bool {
     if !is_code(hazard.kind) {
         return false;
@@ -86,7 +80,7 @@ fn is_interpreter(name: &str, settings: &Settings) -> bool {
     settings.interpreters.contains(name) || settings.interpreters.contains(stem(name))
 }
 
-/// A name without its version: `python3.11` is `python`, `perl5.36.0` is `perl`.
+/// Strips a version: `python3.11` is `python`, `perl5.36.0` is `perl`.
 fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-')
 }
@@ -129,18 +123,10 @@ fn finding(hazard: &Hazard, command: &Command<'_>) -> Finding {
             ("flag", format!("{name:?} with {flag:?} (argument {argument}): {why}"))
         }
     };
-    Finding {
-        axis: Axis::Argv,
-        rule,
-        text,
-        argument: Some(*argument),
-        instead: Some(
-            hazard.instead.as_deref().unwrap_or_else(|| alternative(hazard.kind)).to_owned(),
-        ),
-        listed: None,
-        weight: if hazard.kind == HazardKind::FindAction { Weight::Strict } else { Weight::Boxed },
-        span: None,
-    }
+    let is_action = hazard.kind == HazardKind::FindAction;
+    let weight = if is_action { Weight::Strict } else { Weight::Boxed };
+    let instead = hazard.instead.as_deref().unwrap_or_else(|| alternative(hazard.kind));
+    Finding::new(Axis::Argv, weight, rule, text).at(*argument).instead(instead)
 }
 
 fn alternative(kind: HazardKind) -> &'static str {
@@ -156,27 +142,20 @@ fn alternative(kind: HazardKind) -> &'static str {
     }
 }
 
-/// An interpreter that only the policy knows: the shapes that all of them share.
+/// Inline code of an interpreter that only the policy lists: the common options.
 fn unknown_interpreter(command: &Command<'_>, settings: &Settings) -> Option<Finding> {
     command.names.iter().find(|name| is_interpreter(name, settings))?;
     let word = command.own_arguments().find(|word| is_code_flag(word.text.as_encoded_bytes()))?;
     let (name, argument) = (command.spelled().to_string_lossy(), word.argument);
-    Some(Finding {
-        axis: Axis::Argv,
-        rule: "inline-code",
-        text: format!(
-            "interpreter {name:?} invoked with inline code ({:?}, argument {argument})",
-            word.text
-        ),
-        argument: Some(argument),
-        instead: Some(alternative(HazardKind::InlineCode).to_owned()),
-        listed: None,
-        weight: Weight::Boxed,
-        span: None,
-    })
+    let text = format!(
+        "interpreter {name:?} invoked with inline code ({:?}, argument {argument})",
+        word.text
+    );
+    let finding = Finding::new(Axis::Argv, Weight::Boxed, "inline-code", text);
+    Some(finding.at(argument).instead(alternative(HazardKind::InlineCode)))
 }
 
-/// `-c` and `-e` alone, in a cluster or with code glued to them, and their long forms.
+/// `-c` and `-e` alone, in a cluster or with code attached, and their long forms.
 fn is_code_flag(word: &[u8]) -> bool {
     match word {
         [b'-', b'-', long @ ..] => {

@@ -1,48 +1,53 @@
-//! Commands that nobody takes back: they delete the machine, a home, the project or its history, or
-//! what is one of these when a variable is empty. Rules decide about these findings by name.
+//! Irreversible commands: they delete the machine, a home directory, the project or its history,
+//! possibly only if a variable is empty. Rules decide about these findings by name.
 
 use std::path::{Component, Path, PathBuf};
 
+use super::command::{CommandSummary, Target};
 use super::emptied;
-use super::finding::{Axis, Finding, Weight};
-use super::found::{Found, Target};
 use super::pattern;
-use super::view::View;
-use crate::knowledge::EffectKind;
+use super::resolver::PathResolver;
+use crate::catalog::EffectKind;
+use crate::inspect::{Axis, Finding, Weight};
+use crate::shell::ast::Span;
 use crate::shell::expand::{Bit, Field};
 use crate::shell::state::lexical;
-use crate::shell::tree::Span;
 
-/// What is moved is still there.
+/// A moved path still exists.
 const MOVES: [&str; 2] = ["mv", "gmv"];
-/// Where a project keeps its history.
+/// The folders in which a project keeps its history.
 const HISTORIES: [&str; 7] = [".git", ".hg", ".svn", ".jj", ".bzr", "_darcs", "CVS"];
-/// What holds the commits in a history of git, and the names of commits.
+/// The folders of a git history that hold commits and their names.
 const OF_GIT: [&str; 8] =
     ["HEAD", "index", "logs", "modules", "objects", "packed-refs", "refs", "worktrees"];
-/// What a process has of links to folders in procfs.
+/// Links of a process in procfs that lead to folders.
 const PROC_LINKS: [&str; 2] = ["cwd", "root"];
-/// Such links in one path that are followed.
+/// The most such links that are followed in one path.
 const LINKS_MAX: usize = 8;
-/// Folders of a machine that no project owns.
+/// System folders that belong to no project.
 const OF_SYSTEM: [&str; 15] = [
     "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/run",
     "/sbin", "/sys", "/usr", "/var",
 ];
-/// Named one by one, fewer entries are not taken for the whole project.
+/// With fewer entries, naming each does not count as the whole project.
 const ENTRIES_MIN: usize = 3;
 
-/// A project that is deleted entry by entry.
+/// The text about a project that is deleted entry by entry.
 const EVERY_ENTRY: Worth = Worth::Project("every entry of the project");
-/// Patterns in a folder that procfs links to are not looked up.
+/// Patterns in a folder behind a procfs link are not expanded.
 const THROUGH_PROC: Worth = Worth::Wide("which leads through a link of procfs");
 
-/// What a path is to the machine and to the project.
+/// Why a target that a reference names is not left to chance.
+const BY_REFERENCE: &str = "and the name of another variable decides in the run what that is";
+/// Programs that expand patterns of their own.
+const GLOBBERS: [&str; 3] = ["rimraf", "del", "del-cli"];
+
+/// The importance of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    /// The machine or a home.
+    /// The machine or a home directory.
     Root(&'static str),
-    /// A folder around the project, or of the machine's root.
+    /// A folder above the project, or at the top of the file system.
     Wide(&'static str),
     /// The project.
     Project(&'static str),
@@ -51,7 +56,7 @@ enum Worth {
 }
 
 impl Worth {
-    /// The finding about deleting it, and why it matters.
+    /// The finding about deleting it, with the reason.
     fn finding(self) -> (&'static str, &'static str) {
         match self {
             Self::Root(why) => ("delete-root", why),
@@ -62,18 +67,18 @@ impl Worth {
     }
 }
 
-/// Paths that are worth something, seen from one call.
+/// Finds irreversible effects of commands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground<'g> {
-    /// The machine as the call sees it.
-    pub(crate) view: &'g View<'g>,
-    /// The person's home.
+pub(crate) struct CriticalCheck<'g> {
+    /// The resolver of the call.
+    pub(crate) resolver: &'g PathResolver<'g>,
+    /// The person's home directory.
     pub(crate) home: Option<&'g Path>,
 }
 
-impl Ground<'_> {
-    /// What one command destroys.
-    pub(crate) fn findings(&self, found: &Found) -> Vec<Finding> {
+impl CriticalCheck<'_> {
+    /// The findings about one command.
+    pub(crate) fn findings(&self, found: &CommandSummary) -> Vec<Finding> {
         if found.remote {
             return Vec::new();
         }
@@ -81,21 +86,24 @@ impl Ground<'_> {
         let deleted = found.targets(EffectKind::Delete).filter(|_| !moves(found));
         for target in deleted {
             let whole = Target { text: ".".into(), known: true, field: None, ..target.clone() };
-            let target = if is_pathspec(found, target) { &whole } else { target };
-            findings.extend(self.deleted(target, &from(found, self.view)).map(|(rule, why)| {
-                let text = format!("it deletes {:?}, {why}", target.text.to_string_lossy());
-                finding(rule, text, target.span.or(found.span))
-            }));
+            let own = is_own_pattern(found, target);
+            let target = if is_pathspec(found, target) || own { &whole } else { target };
+            findings.extend(self.deleted(target, &from(found, self.resolver)).map(
+                |(rule, why)| {
+                    let text = format!("it deletes {:?}, {why}", target.text.to_string_lossy());
+                    finding(rule, text, target.span.or(found.span))
+                },
+            ));
         }
         for target in found.targets(EffectKind::Write) {
-            let folders = from(found, self.view);
+            let folders = from(found, self.resolver);
             findings.extend(self.overwritten(found, target, &folders).map(|(rule, why)| {
                 let text = format!("it overwrites {:?}, {why}", target.text.to_string_lossy());
                 finding(rule, text, target.span.or(found.span))
             }));
         }
         for target in found.targets(EffectKind::ChangeTree).filter(|target| !target.is_open()) {
-            let worth = self.worth(target, &from(found, self.view));
+            let worth = self.worth(target, &from(found, self.resolver));
             let why = match worth {
                 Some((Worth::Root(why), _)) => why,
                 Some((Worth::Wide(_), path))
@@ -115,18 +123,21 @@ impl Ground<'_> {
         findings
     }
 
-    /// What commands destroy together: each entry of the project by its own name.
-    pub(crate) fn together(&self, all: &[Found]) -> Option<Finding> {
-        let root = self.view.root().path();
+    /// The findings about several commands together: each entry of the project named on its own.
+    pub(crate) fn together(&self, all: &[CommandSummary]) -> Option<Finding> {
+        let root = self.resolver.root().path();
         let mut named: Vec<PathBuf> = Vec::new();
         let mut last = None;
         for found in all.iter().filter(|found| !found.remote && !moves(found)) {
             let is_lost = |target: &&Target| {
                 target.kind == EffectKind::Delete || emptied::empties(found, target)
             };
-            for target in found.targets.iter().filter(is_lost).filter(|target| target.known) {
-                let folders = from(found, self.view);
-                let paths = folders.iter().map(|folder| lexical(folder, Path::new(&target.text)));
+            for target in found.targets.iter().filter(is_lost) {
+                let folders = from(found, self.resolver);
+                if !target.known && self.deleted(target, &folders).is_some() {
+                    continue;
+                }
+                let paths = folders.iter().flat_map(|folder| self.named(target, folder));
                 for path in paths.filter(|path| path.parent() == Some(root)) {
                     last = target.span.or(found.span);
                     named.push(path);
@@ -140,6 +151,17 @@ impl Ground<'_> {
         self.is_every_entry(&named).then(|| finding("destroy-project", text(), last))
     }
 
+    /// The paths that a target means from a folder: its own, or those that its pattern fits.
+    fn named(&self, target: &Target, folder: &Path) -> Vec<PathBuf> {
+        if target.known {
+            return vec![lexical(folder, Path::new(&target.text))];
+        }
+        let field = target.field.as_ref().filter(|field| field.is_pattern());
+        let view = self.resolver.from_folder(folder).ok();
+        let entries = field.zip(view).and_then(|(field, view)| pattern::paths(field, &view));
+        entries.unwrap_or_default().iter().map(|entry| lexical(folder, entry)).collect()
+    }
+
     /// What deleting a target from these folders destroys, and why it matters.
     pub(crate) fn deleted(
         &self,
@@ -151,6 +173,19 @@ impl Ground<'_> {
             let why = "which is everything if the variable is empty";
             return Some(Worth::Wide(why).finding());
         }
+        let text = target.text.to_string_lossy();
+        if !target.known && is_indirect(&text) {
+            return Some(Worth::Project(BY_REFERENCE).finding());
+        }
+        let chosen = alternative(&text).filter(|_| !target.known);
+        let chosen = chosen.and_then(|text| {
+            let text = if without_all(&text) == "." { ".".to_owned() } else { text };
+            let target = Target { text: text.into(), known: true, field: None, ..target.clone() };
+            self.worth(&target, folders)
+        });
+        if let Some((worth, _)) = chosen {
+            return Some(worth.finding());
+        }
         let tail = target.field.as_ref().and_then(Field::tail);
         if tail.is_some_and(|tail| is_history(Path::new(without_all(tail.trim_start_matches('/')))))
         {
@@ -158,16 +193,62 @@ impl Ground<'_> {
         }
         let worth = self.worth(target, folders).map(|(worth, _)| worth);
         worth
+            .or_else(|| self.without_unknown(target, folders))
             .or_else(|| self.matched(target, folders))
             .or_else(|| is_through_proc(target).then_some(THROUGH_PROC))
             .map(Worth::finding)
+    }
+
+    /// Whether deleting a target from these folders destroys the history, or a part of it.
+    pub(crate) fn is_history(&self, target: &Target, folders: &[PathBuf]) -> bool {
+        self.deleted(target, folders).is_some_and(|(rule, _)| rule == "destroy-history")
+    }
+
+    /// Whether a folder is the history, or lies in it.
+    pub(crate) fn is_in_history(&self, folder: &Path) -> bool {
+        matches!(self.worth_of(folder), Some(Worth::History(_)))
+    }
+
+    /// `.g${x}it`: the history, where the variable is empty.
+    fn without_unknown(&self, target: &Target, folders: &[PathBuf]) -> Option<Worth> {
+        let field = target.field.as_ref().filter(|field| field.bits.iter().any(is_unknown))?;
+        let text = |bit: &Bit| match bit {
+            Bit::Text(text) => Some(text.clone()),
+            Bit::Unknown => Some(String::new()),
+            Bit::Glob(_) | Bit::Number => None,
+        };
+        let text = field.bits.iter().map(text).collect::<Option<String>>()?;
+        let mut worth =
+            folders.iter().filter_map(|folder| self.worth_of(&lexical(folder, Path::new(&text))));
+        worth.find(|worth| matches!(worth, Worth::History(_)))
+    }
+
+    /// What is lost when a command does this to a target: deletes it, or writes it.
+    pub(crate) fn lost(
+        &self,
+        found: &CommandSummary,
+        target: &Target,
+        folders: &[PathBuf],
+    ) -> Option<(&'static str, &'static str)> {
+        match target.kind {
+            EffectKind::Delete => self.deleted(target, folders),
+            EffectKind::Write => self.overwritten(found, target, folders),
+            EffectKind::Read
+            | EffectKind::List
+            | EffectKind::Execute
+            | EffectKind::Enter
+            | EffectKind::Pass
+            | EffectKind::ChangeTree
+            | EffectKind::Forget
+            | EffectKind::Host => None,
+        }
     }
 
     /// What is lost when a command writes a target: what it empties, and of the history all that it
     /// puts other content into.
     fn overwritten(
         &self,
-        found: &Found,
+        found: &CommandSummary,
         target: &Target,
         folders: &[PathBuf],
     ) -> Option<(&'static str, &'static str)> {
@@ -176,19 +257,19 @@ impl Ground<'_> {
             return lost.filter(|(rule, _)| *rule != "delete-wide");
         }
         let (worth, path) = self.worth(target, folders)?;
-        let root = self.view.root().path();
+        let root = self.resolver.root().path();
         let is_in_history = matches!(worth, Worth::History(_)) && path.parent() != Some(root);
         (is_in_history && emptied::changes_content(found, target)).then(|| worth.finding())
     }
 
-    /// What a pattern means on the disk: `.gi?` is the history, and one that every entry of the project
-    /// meets is the project.
+    /// Expands a pattern on disk: `.gi?` is the history, and a pattern that matches every entry is
+    /// the project.
     fn matched(&self, target: &Target, folders: &[PathBuf]) -> Option<Worth> {
         let is_pattern = |field: &&Field| field.bits.iter().any(|bit| matches!(bit, Bit::Glob(_)));
         let field = target.field.as_ref().filter(is_pattern)?;
         folders.iter().find_map(|folder| {
-            let view = self.view.from_folder(folder).ok()?;
-            let entries = pattern::paths(field, &view)?;
+            let resolver = self.resolver.from_folder(folder).ok()?;
+            let entries = pattern::paths(field, &resolver)?;
             let paths: Vec<PathBuf> =
                 entries.iter().map(|entry| lexical(folder, Path::new(entry))).collect();
             let worth = paths.iter().find_map(|path| self.worth_of(path));
@@ -196,12 +277,12 @@ impl Ground<'_> {
         })
     }
 
-    /// Whether these are all entries of the project that a `*` means, and not only a few.
+    /// Whether these are all the entries that `*` matches, and not only a few.
     fn is_every_entry(&self, paths: &[PathBuf]) -> bool {
-        let root = self.view.root().path();
+        let root = self.resolver.root().path();
         let everything = Field { bits: vec![Bit::Glob('*')], ..Field::unknown(Span::default()) };
-        let entries = self.view.from_folder(root).ok();
-        let entries = entries.and_then(|view| pattern::paths(&everything, &view));
+        let entries = self.resolver.from_folder(root).ok();
+        let entries = entries.and_then(|resolver| pattern::paths(&everything, &resolver));
         entries.is_some_and(|entries| {
             entries.len() >= ENTRIES_MIN
                 && entries.iter().all(|entry| paths.contains(&root.join(entry)))
@@ -210,20 +291,20 @@ impl Ground<'_> {
 
     fn worth(&self, target: &Target, folders: &[PathBuf]) -> Option<(Worth, PathBuf)> {
         let text = text_of(target)?;
-        // All that is in a folder is as good as the folder.
+        // All entries of a folder count as the folder.
         let path = Path::new(without_all(&text));
         folders.iter().find_map(|folder| {
             let path = lexical(folder, &without_proc(path, folder));
             // The line may have entered such a link.
-            let path = without_proc(&path, self.view.cwd_path());
-            let real = self.view.real(path.as_os_str());
+            let path = without_proc(&path, self.resolver.cwd_path());
+            let real = self.resolver.real(path.as_os_str());
             let both = [Some(path), real];
             both.into_iter().flatten().find_map(|path| Some((self.worth_of(&path)?, path)))
         })
     }
 
     fn worth_of(&self, path: &Path) -> Option<Worth> {
-        let root = self.view.root().path();
+        let root = self.resolver.root().path();
         if path == Path::new("/") {
             Some(Worth::Root("the root of the machine"))
         } else if self.home.is_some_and(|home| home.starts_with(path)) {
@@ -245,34 +326,121 @@ impl Ground<'_> {
 }
 
 /// Whether a command moves what it deletes.
-pub(crate) fn moves(found: &Found) -> bool {
+pub(crate) fn moves(found: &CommandSummary) -> bool {
     let name = found.words.first().and_then(|word| Path::new(word).file_name());
     MOVES.iter().any(|moves| name == Some(moves.as_ref()))
 }
 
-/// Whether git reads a path as more than one: `:/`, `:(top)`, `:!x`, which may mean all.
-fn is_pathspec(found: &Found, target: &Target) -> bool {
+/// Whether git reads the path as a pathspec that may match everything: `:/`, `:(top)`, `:!x`.
+fn is_pathspec(found: &CommandSummary, target: &Target) -> bool {
     let text = target.text.to_string_lossy();
     emptied::is_program(found, "git") && text.trim_start_matches(['"', '\'']).starts_with(':')
 }
 
-/// The folders from which the paths of a command start.
-pub(crate) fn from(found: &Found, view: &View<'_>) -> Vec<PathBuf> {
+/// The findings about what is deleted through references, whose variables are known in the run
+/// alone: `declare -n r=d; rm -rf $r`.
+pub(crate) fn by_reference(all: &[CommandSummary]) -> Vec<Finding> {
+    let names: Vec<String> = all.iter().flat_map(references).collect();
+    let is_one = |target: &&Target| {
+        let text = target.text.to_string_lossy();
+        let uses = |name: &String| {
+            let rest = text.split('$').skip(1).map(|part| part.trim_start_matches('{'));
+            rest.into_iter().any(|part| {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let end = part.find(|c| !is_name(c)).unwrap_or(part.len());
+                part.get(..end) == Some(name)
+            })
+        };
+        !target.known && names.iter().any(uses)
+    };
+    let deleted = |found: &CommandSummary| -> Vec<Finding> {
+        let lost = found
+            .targets
+            .iter()
+            .filter(|target| target.kind == EffectKind::Delete || emptied::empties(found, target));
+        let lost = lost.filter(is_one).map(|target| {
+            let text = format!("it deletes {:?}, {BY_REFERENCE}", target.text.to_string_lossy());
+            finding("destroy-project", text, target.span.or(found.span))
+        });
+        lost.collect()
+    };
+    all.iter().filter(|found| !found.remote).flat_map(deleted).collect()
+}
+
+/// Whether a program expands this text, which stands for everything.
+fn is_own_pattern(found: &CommandSummary, target: &Target) -> bool {
+    let text = target.text.to_string_lossy();
+    let text = text.trim_start_matches("./");
+    let is_one = GLOBBERS.iter().any(|name| {
+        let program = found.words.first().and_then(|word| word.to_str()).unwrap_or_default();
+        let program = program.split('@').next().unwrap_or_default();
+        program.rsplit('/').next() == Some(*name) || emptied::is_program(found, name)
+    });
+    target.known && is_one && text.contains('*') && without_all(text) == "."
+}
+
+/// Whether a word names a variable by another one: `${!n}`. `${!n*}` and `${!n@}` are names, and
+/// `${!n[@]}` are keys.
+fn is_indirect(text: &str) -> bool {
+    text.split("${!").skip(1).any(|rest| {
+        let name = rest.split('}').next().unwrap_or_default();
+        !name.ends_with(['*', '@']) && !name.ends_with("[@]") && !name.ends_with("[*]")
+    })
+}
+
+/// The text with what stands in place of a variable: `${1:-.git}`, `${x:=.git}`, `${x+.git}`. `None` if
+/// there is none, or if more than that is unknown.
+fn alternative(text: &str) -> Option<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*');
+    let (mut made, mut rest, mut has_one) = (String::new(), text, false);
+    while let Some((before, after)) = rest.split_once("${") {
+        made.push_str(before);
+        let name = after.trim_start_matches(is_name);
+        let operator = name.strip_prefix(':').unwrap_or(name);
+        let (word, next) = operator.strip_prefix(['-', '=', '+'])?.split_once('}')?;
+        made.push_str(word);
+        rest = next;
+        has_one = true;
+    }
+    made.push_str(rest);
+    let made: String = made.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
+    (has_one && !made.contains(['$', '`', '\\'])).then_some(made)
+}
+
+/// The names of references that a command declares: `declare -n r=d`.
+fn references(found: &CommandSummary) -> Vec<String> {
+    let words: Vec<_> = found.words.iter().map(|word| word.to_string_lossy()).collect();
+    let declares = words
+        .first()
+        .is_some_and(|word| ["declare", "typeset", "local", "nameref"].contains(&word.as_ref()));
+    let is_option = |word: &&std::borrow::Cow<'_, str>| word.starts_with('-') && word.contains('n');
+    let is_one = declares
+        && (words.iter().skip(1).any(|word| is_option(&word))
+            || words.first().is_some_and(|word| word == "nameref"));
+    if !is_one {
+        return Vec::new();
+    }
+    let names = words.iter().skip(1).filter(|word| !word.starts_with('-'));
+    names.map(|word| word.split('=').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The folders at which the paths of a command start.
+pub(crate) fn from(found: &CommandSummary, resolver: &PathResolver<'_>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = found.folders.iter().chain(&found.entered).cloned().collect();
     if folders.is_empty() {
-        folders.push(view.cwd_path().to_owned());
+        folders.push(resolver.cwd_path().to_owned());
     }
     folders
 }
 
-/// A finding about which a rule of this name decides.
+/// A finding that a rule with its name decides about.
 pub(crate) fn finding(rule: &'static str, text: String, span: Option<Span>) -> Finding {
     let (axis, weight) = (Axis::Shell, Weight::Ruled);
-    Finding { axis, rule, text, argument: None, instead: None, listed: None, weight, span }
+    Finding::new(axis, weight, rule, text).in_line(span)
 }
 
-/// The path of a target, with a digit for each number that is known in the run alone; `None` where
-/// more of it is not known.
+/// The path of a target, with a digit for each number that is only known at run time; `None` if
+/// more of it is unknown.
 fn text_of(target: &Target) -> Option<String> {
     if !target.is_open() {
         return target.text.to_str().map(str::to_owned);
@@ -289,8 +457,8 @@ fn text_of(target: &Target) -> Option<String> {
     target.field.as_ref()?.bits.iter().map(text).collect()
 }
 
-/// `x/!(y)` means nearly all in a folder, as `x/*` does, and so do other patterns of this kind that
-/// hold a star.
+/// Whether a pattern matches nearly everything in a folder: `x/!(y)` like `x/*`, and similar ones
+/// with a star.
 fn all_but(text: &str) -> Option<String> {
     let (before, rest) = text.split_once('(')?;
     let (folder, sign) = before.split_at_checked(before.len().checked_sub(1)?)?;
@@ -304,7 +472,7 @@ fn all_but(text: &str) -> Option<String> {
 }
 
 /// A path without the links of procfs that lead back to the folder of a process or to the root.
-fn without_proc(path: &Path, folder: &Path) -> PathBuf {
+pub(crate) fn without_proc(path: &Path, folder: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         let Some((link, rest)) = proc_link(&path) else { break };
@@ -313,7 +481,7 @@ fn without_proc(path: &Path, folder: &Path) -> PathBuf {
     path
 }
 
-/// The link of a process that a path leads through, and what stands behind it.
+/// The procfs link in a path, and the rest of the path.
 fn proc_link(path: &Path) -> Option<(String, PathBuf)> {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is =
@@ -336,7 +504,7 @@ fn is_through_proc(target: &Target) -> bool {
     is_pattern && proc_link(Path::new(&target.text)).is_some()
 }
 
-/// Whether a path beneath the root holds the history of the project.
+/// Whether a path beneath the root is part of the project's history.
 fn is_history(path: &Path) -> bool {
     let mut names = path.iter().map(|name| name.to_str().unwrap_or_default());
     let (Some(first), second, third) = (names.next(), names.next(), names.next()) else {
@@ -345,13 +513,13 @@ fn is_history(path: &Path) -> bool {
     let is_lock = path.extension().is_some_and(|extension| extension == "lock");
     match second {
         None => HISTORIES.contains(&first),
-        // What another repository has, and what a lock keeps, is not lost with them.
+        // Another repository's data, and lock files, are not the project's history.
         Some("refs") if third == Some("remotes") => false,
         Some(second) => first == ".git" && OF_GIT.contains(&second) && !is_lock,
     }
 }
 
-/// `"$DIR"/`, `$DIR/*`, `/$DIR`: everything, where the variable is empty.
+/// Paths that mean everything if the variable is empty: `"$DIR"/`, `$DIR/*`, `/$DIR`.
 fn hangs_on_a_variable(field: &Field) -> bool {
     let is_root = matches!(field.bits.first(), Some(Bit::Text(text)) if text.starts_with('/'));
     if is_root && field.bits.iter().any(is_unknown) {
@@ -371,7 +539,7 @@ fn hangs_on_a_variable(field: &Field) -> bool {
     field.bits.first().is_some_and(is_unknown) && rest.starts_with('/') && without_all(&rest) == "/"
 }
 
-/// `"${DIR:?}"/*`: the shell ends where the variable is empty.
+/// `"${DIR:?}"/*`: the shell exits if the variable is empty.
 fn is_checked(text: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let inside = text.trim_start_matches('"').strip_prefix("${");
@@ -382,14 +550,14 @@ fn is_unknown(bit: &Bit) -> bool {
     matches!(bit, Bit::Number | Bit::Unknown)
 }
 
-/// Whether a path from the root is nothing but patterns that stand for all in a folder.
+/// Whether a path from the root consists only of patterns that match everything.
 pub(crate) fn is_all(path: &str) -> bool {
     without_all(path) == "/"
 }
 
 /// A path without the patterns at its end that stand for all in a folder, or for nearly all: `x/*`,
 /// `x/.*`, `x/[a-z]*`, `x/*/`.
-fn without_all(path: &str) -> &str {
+pub(crate) fn without_all(path: &str) -> &str {
     let mut path = path;
     loop {
         let trimmed = match path.trim_end_matches('/') {
@@ -408,8 +576,8 @@ fn without_all(path: &str) -> &str {
     }
 }
 
-/// Whether a pattern means the names in a folder without saying anything about them: stars, question
-/// marks, classes and dots.
+/// Whether a pattern matches names without naming any part of them: only stars, question marks,
+/// classes and dots.
 fn means_all(name: &str) -> bool {
     let mut is_pattern = false;
     let mut letters = name.chars();
@@ -418,7 +586,7 @@ fn means_all(name: &str) -> bool {
             '*' | '?' => is_pattern = true,
             '[' => {
                 is_pattern = true;
-                // A bracket that stands first in a class does not close it.
+                // A bracket directly after the opening one does not close the class.
                 let class = letters.as_str().trim_start_matches(['!', '^', ']']);
                 let Some((_, rest)) = class.split_once(']') else { return false };
                 letters = rest.chars();

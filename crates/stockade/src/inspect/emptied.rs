@@ -1,39 +1,38 @@
-//! Commands that put other content in the place of what a file holds, which is lost then as if the
-//! file had been deleted.
+//! Commands that overwrite the content of a file, which is lost as if the file had been deleted.
 
 use std::path::Path;
 
-use super::found::{Found, Target};
-use crate::knowledge::EffectKind;
+use super::command::{CommandSummary, Target};
+use crate::catalog::EffectKind;
 
-/// Programs that empty or overwrite all files that they are given.
+/// Programs that empty or overwrite all their files.
 const OVERWRITERS: [&str; 7] = ["dd", "gshred", "gtruncate", "shred", "sponge", "tee", "truncate"];
 /// Programs that copy one file over another.
 const COPIERS: [&str; 4] = ["cp", "gcp", "ginstall", "install"];
 /// Programs that leave what is in a file, or only make it.
-const KEEPERS: [&str; 12] = [
-    "chattr", "chgrp", "chmod", "chown", "git", "gtouch", "mkdir", "rm", "rmdir", "setfacl",
-    "touch", "unlink",
+const KEEPERS: [&str; 11] = [
+    "chattr", "chgrp", "chmod", "chown", "gtouch", "mkdir", "rm", "rmdir", "setfacl", "touch",
+    "unlink",
 ];
 
-/// Whether a command is this program, by one of its names.
-pub(crate) fn is_program(found: &Found, name: &str) -> bool {
+/// Whether a command is this program, under any of its names.
+pub(crate) fn is_program(found: &CommandSummary, name: &str) -> bool {
     let word = found.words.first().and_then(|word| Path::new(word).file_name());
     word.is_some_and(|word| word == name) || found.names.iter().any(|one| one == name)
 }
 
-fn is_any(found: &Found, names: &[&str]) -> bool {
+fn is_any(found: &CommandSummary, names: &[&str]) -> bool {
     names.iter().any(|name| is_program(found, name))
 }
 
-/// Whether nothing is left of what was in a file that the command writes. A redirection counts
-/// unless it appends, which the caller has to know.
-pub(crate) fn empties(found: &Found, target: &Target) -> bool {
+/// Whether nothing of a written file's old content is left. A redirection counts; the caller
+/// excludes appending ones.
+pub(crate) fn empties(found: &CommandSummary, target: &Target) -> bool {
     target.kind == EffectKind::Write && (target.redirected || is_overwriter(found))
 }
 
-/// Whether a command empties or overwrites files that it is given as words.
-pub(crate) fn is_overwriter(found: &Found) -> bool {
+/// Whether a command empties or overwrites the files in its arguments.
+pub(crate) fn is_overwriter(found: &CommandSummary) -> bool {
     let has =
         |options: [&str; 2]| found.words.iter().any(|word| options.iter().any(|one| word == one));
     if is_any(found, &["tee", "gtee"]) {
@@ -48,13 +47,13 @@ pub(crate) fn is_overwriter(found: &Found) -> bool {
         || (is_any(found, &["sed", "gsed", "ssed"]) && is_emptying_sed(found))
 }
 
-/// Whether a command may change what is in a file that it writes.
-pub(crate) fn changes_content(found: &Found, target: &Target) -> bool {
+/// Whether a command may change the content of a file that it writes.
+pub(crate) fn changes_content(found: &CommandSummary, target: &Target) -> bool {
     target.kind == EffectKind::Write && (target.redirected || !is_any(found, &KEEPERS))
 }
 
-/// `sed -i d`: whether the script leaves none of the lines, or only some that it looks for.
-fn is_emptying_sed(found: &Found) -> bool {
+/// For `sed -i d`: whether the script keeps none of the lines.
+fn is_emptying_sed(found: &CommandSummary) -> bool {
     let words: Vec<_> = found.words.iter().skip(1).map(|word| word.to_string_lossy()).collect();
     let mut is_silent = false;
     let mut scripts: Vec<&str> = Vec::new();
@@ -72,7 +71,7 @@ fn is_emptying_sed(found: &Found) -> bool {
                 } else if let Some(letters) =
                     word.strip_prefix('-').filter(|one| !one.starts_with('-'))
                 {
-                    // Letters behind `i` are its suffix, and those behind `e` are the script.
+                    // Letters after `i` are its suffix, and those after `e` are the script.
                     let flags = letters.split(['i', 'e']).next().unwrap_or_default();
                     is_silent |= flags.contains('n');
                     let rest = letters.get(flags.len()..).unwrap_or_default();
@@ -99,7 +98,7 @@ fn drops_all(command: &str) -> bool {
     let command = command.trim_matches([' ', '\t', '{', '}']);
     let rest = command.trim_start_matches(|c: char| "0123456789,$~+ ".contains(c));
     let address = command.get(..command.len().saturating_sub(rest.len())).unwrap_or_default();
-    // One line by its number, or a range that has an end.
+    // One line by number, or a range with an end.
     let is_bounded = match address.trim() {
         "" => false,
         "$" => true,

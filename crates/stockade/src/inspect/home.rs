@@ -1,5 +1,5 @@
-//! The home folders of the user, and every folder that holds one, known by identity. A project root
-//! among them would make keys, start-up files and all other projects part of the project.
+//! The user's home directories and every folder above one, by identity. Such a folder is no project
+//! root, because keys, start-up files and other projects would be part of the project.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -8,35 +8,35 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::view::Identity;
+use super::resolver::Identity;
 use crate::bounded::{self, Links};
 use crate::shell::state::lexical;
 
-/// A larger list of users is not read.
+/// The largest user list that is read.
 const USERS_BYTES_MAX: u64 = 4 << 20;
 /// More levels than a path can have.
 const LEVELS_MAX: usize = 2048;
 
-/// The home folders of the user: `$HOME`, and the one that the machine's list of users names.
+/// The user's home directories: `$HOME`, and the one in the machine's user list.
 #[derive(Debug, Clone, Default)]
 pub struct Homes {
-    /// By name.
+    /// By path.
     named: Vec<PathBuf>,
-    /// Those that cannot be opened, which are known by their names alone.
+    /// Those that cannot be opened, known only by path.
     unseen: Vec<PathBuf>,
-    /// Every home folder and every folder above one, with the home that it holds.
+    /// Every home directory and every folder above one, with that home directory.
     holders: BTreeMap<Identity, PathBuf>,
 }
 
 impl Homes {
-    /// Looks for them on this machine.
+    /// Finds the home directories on this machine.
     pub fn find() -> Self {
         let user = rustix::process::getuid().as_raw();
         let listed = listed_home(Path::new("/etc/passwd"), user);
         Self::of(std::env::home_dir().into_iter().chain(listed))
     }
 
-    /// The same for folders that are known.
+    /// The same for given home directories.
     pub fn of(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut homes = Self::default();
         for home in folders {
@@ -49,19 +49,19 @@ impl Homes {
         homes
     }
 
-    /// The folders by name.
+    /// The home directories by path.
     pub fn folders(&self) -> &[PathBuf] {
         &self.named
     }
 
-    /// The home folder that is this folder or lies in it, however either is spelled.
+    /// The home directory that is this folder or lies in it, under any name.
     pub fn held_by(&self, identity: Identity, path: &Path) -> Option<&Path> {
         let by_identity = self.holders.get(&identity);
         let by_name = || self.unseen.iter().find(|home| home.starts_with(path));
         by_identity.or_else(by_name).map(PathBuf::as_path)
     }
 
-    /// Goes up from a home folder. Bind mounts and links are other names of the same folders.
+    /// Walks up from a home directory. Bind mounts and links are other names of the same folders.
     fn add_holders(&mut self, home: &Path) {
         let Ok(mut folder) = open_folder(CWD, home) else {
             self.unseen.push(lexical(Path::new("/"), home));
@@ -87,8 +87,8 @@ fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> Result<OwnedFd, Errno
     rustix::fs::openat(at, path, flags, Mode::empty())
 }
 
-/// The home folder of a user in a list in the form of passwd(5). Users that another service knows are
-/// not in it.
+/// The home directory of a user in a list in passwd(5) format. Users of other services are not
+/// listed.
 fn listed_home(list: &Path, user: u32) -> Option<PathBuf> {
     let bytes = bounded::read(list, Links::Followed, USERS_BYTES_MAX).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -123,7 +123,7 @@ mod tests {
         }
         assert!(held(&homes, Path::new("/")).is_some());
         assert_eq!(held(&homes, &at("users/me/work")), None);
-        // By a link for a home, too.
+        // Also through a link to a home directory.
         let homes = Homes::of([at("link/me")]);
         assert!(held(&homes, &at("users")).is_some());
         assert_eq!(held(&homes, &at("users/me/work")), None);

@@ -1,4 +1,4 @@
-//! The well-known programs of this machine, sought once.
+//! The well-known programs of this machine, gathered once.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -7,31 +7,31 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 
-use super::settings::Settings;
-use super::view::Identity;
+use super::resolver::Identity;
+use crate::inspect::Settings;
 
-/// Programs that do what the name says by which they are called: their file has no identity.
+/// Multi-call programs, whose file says nothing about the program.
 const MULTI_CALL: [&str; 7] =
     ["busybox", "toybox", "coreutils", "systemctl", "pgrep", "sbase-box", "uutils"];
-/// Up to this many names are asked for one by one; more are sought in the folder's list.
+/// Up to this many names are looked up one by one; for more, the folder is listed.
 const ASKED_ONE_BY_ONE_MAX: usize = 128;
-/// A folder of no more than this, as one that is nearly empty, is listed for a few names too.
+/// A folder of at most this size is listed even for a few names.
 const SMALL_BYTES_MAX: i64 = 4096;
-/// How much of a folder's list is read at once.
+/// How much of a directory listing is read at once.
 const LISTED_AT_ONCE_BYTES: usize = 16 << 10;
-/// A folder with more names than these is asked for each name instead.
+/// In a folder with more names, each name is looked up instead.
 const LISTED_MAX: usize = 100_000;
-/// Links from one name to the next that are followed for their names.
+/// The most links that are followed for their names.
 const HOPS_MAX: usize = 40;
 
-/// The well-known programs of this machine, by file and by size.
+/// The well-known programs of this machine, by identity and by size.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownPrograms {
     pub(super) by_identity: HashMap<Identity, Vec<String>>,
     pub(super) by_size: HashMap<u64, Vec<(PathBuf, String)>>,
 }
 
-impl Known {
+impl KnownPrograms {
     pub(super) fn gather<'n>(settings: &Settings, names: impl Iterator<Item = &'n str>) -> Self {
         let listed = settings.deny.iter().chain(&settings.interpreters);
         let names: BTreeSet<&str> =
@@ -50,12 +50,12 @@ impl Known {
     }
 }
 
-/// Files of the system by some of their names.
+/// System files by some of their names.
 #[derive(Debug)]
 pub(super) struct SystemFiles(HashMap<Identity, Vec<(PathBuf, String)>>);
 
 impl SystemFiles {
-    /// The files of these names.
+    /// The files with these names.
     pub(super) fn named<'n>(settings: &Settings, names: impl Iterator<Item = &'n String>) -> Self {
         let mut files: HashMap<Identity, Vec<(PathBuf, String)>> = HashMap::new();
         each_system_file(settings, names.map(String::as_str), |path, name, stat| {
@@ -64,14 +64,14 @@ impl SystemFiles {
         Self(files)
     }
 
-    /// The names of a file, as far as they are its own.
+    /// The names of a file, except for those of multi-call programs.
     pub(super) fn names_of(&self, file: &Identity) -> Vec<String> {
         let named = self.0.get(file).into_iter().flatten();
         named.filter(|(path, _)| !is_one_of_many(path)).map(|(_, name)| name.clone()).collect()
     }
 }
 
-/// Calls back for each of the names that is a file in a system folder.
+/// Calls back for each name that is a file in a system folder.
 fn each_system_file<'n>(
     settings: &Settings,
     names: impl Iterator<Item = &'n str>,
@@ -80,7 +80,7 @@ fn each_system_file<'n>(
     let names: Vec<&str> = names.collect();
     let mut seen = Vec::new();
     for folder in settings.search_path.iter().filter(|folder| folder.is_absolute()) {
-        // Opened once: each name is then one step away.
+        // Opened once: each lookup is then a single step.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(opened) = rustix::fs::open(folder, flags, Mode::empty()) else { continue };
         let Ok(stat) = rustix::fs::fstat(&opened) else { continue };
@@ -101,7 +101,7 @@ fn each_system_file<'n>(
     }
 }
 
-/// Whether a name is only one of the many of a multi-call program, and not its own.
+/// Whether a name is just one of many of a multi-call program.
 fn is_one_of_many(path: &Path) -> bool {
     let mut target = path.to_owned();
     for _ in 0..HOPS_MAX {
@@ -112,7 +112,7 @@ fn is_one_of_many(path: &Path) -> bool {
     name.is_some_and(|name| MULTI_CALL.contains(&name)) && target.file_name() != path.file_name()
 }
 
-/// Those of the names that a folder has or may have, in one reading of it; `None` if it cannot be listed.
+/// Those of the names that one listing of the folder contains; `None` if it cannot be listed.
 fn present_in<'n>(folder: &OwnedFd, names: &[&'n str]) -> Option<Vec<&'n str>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let listed = rustix::fs::openat(folder, ".", flags, Mode::empty()).ok()?;
@@ -125,7 +125,7 @@ fn present_in<'n>(folder: &OwnedFd, names: &[&'n str]) -> Option<Vec<&'n str>> {
         }
         present.insert(entry.file_name().to_bytes().to_vec());
     }
-    // A path is in no list.
+    // A directory listing contains no paths.
     let may_be_there = |name: &&&str| name.contains('/') || present.contains(name.as_bytes());
     Some(names.iter().filter(may_be_there).copied().collect())
 }
@@ -153,7 +153,7 @@ mod tests {
             let few = SystemFiles::named(&settings, settings.deny.iter());
             assert_eq!(few.names_of(&file), [denied]);
             let many: Vec<String> = (0..=ASKED_ONE_BY_ONE_MAX).map(|at| at.to_string()).collect();
-            let known = Known::gather(&settings, many.iter().map(String::as_str));
+            let known = KnownPrograms::gather(&settings, many.iter().map(String::as_str));
             assert_eq!(known.by_identity.get(&file), Some(&vec![denied.to_owned()]));
         }
     }

@@ -1,75 +1,84 @@
-//! Shell lines: finds every command in one, in the order in which they would run, and has each
-//! inspected where it would run.
+//! Shell lines: finds every command in one, in execution order, and inspects each in the folder
+//! where it would run.
 //!
-//! Nothing is run. Every branch is taken, every loop is gone through until nothing new is learnt,
-//! and what cannot be known is marked: a command that may run is found, or stands behind a mark.
+//! Nothing is run. Every branch is followed, every loop until nothing new is learnt, and what
+//! cannot be known is marked: each command that may run is either found or covered by a mark.
 
 mod arithmetic;
 mod builtin;
 mod code;
 mod flow;
-mod handed;
+mod foreign;
+mod git;
 mod note;
 mod simple;
 mod target;
 mod variables;
 mod word;
+mod word_sources;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::finding::{Axis, Finding, Weight};
-use super::found::Found;
-use super::view::View;
-use super::{Inspector, maze};
+use super::command::CommandSummary;
+use super::resolver::PathResolver;
+use super::{Inspector, ProgramInput, maze};
+use crate::inspect::{Axis, Finding, Weight};
+use crate::shell::ast::Span;
 use crate::shell::parse;
 use crate::shell::printed::Printed;
 use crate::shell::state::State;
-use crate::shell::tree::Span;
-use crate::shell::{Fault, FaultKind, Parsed, hidden};
+use crate::shell::{Fault, FaultKind, Parsed, invisible};
 use code::Source;
-use handed::Handed;
+use word_sources::WordSources;
 
-/// Commands in one line before it counts as a maze.
+/// The most commands in one line.
 const COMMANDS_MAX: usize = 4096;
-/// Statements gone through and words made of a line before it counts as a maze: loops in loops and
-/// functions that call one another multiply.
+/// The most statements and words that are processed for one line: nested loops and recursive
+/// functions multiply.
 const WORK_MAX: usize = 40_000;
-/// Code in code, functions in functions, statements in statements.
+/// The deepest nesting of code, functions and statements.
 const DEPTH_MAX: usize = 64;
 
-/// Said of code whose text is not in the line.
+/// The text about code that the line does not contain.
 const CODE_UNKNOWN: &str = "this is code, and it is not known before the run";
 
-/// All that is known about a shell line before it runs.
+/// The facts about a shell line before it runs.
 #[derive(Debug)]
 pub struct LineInspection {
-    /// Every command in the line, inner ones too.
-    pub commands: Vec<Found>,
-    /// The facts, in the order of the axes.
+    /// Every command in the line, including nested ones.
+    pub commands: Vec<CommandSummary>,
+    /// The findings, in the order of the axes.
     pub findings: Vec<Finding>,
 }
 
-/// What a line starts with.
+/// The environment at the start of a line.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The variables whose values are known.
+    /// Variables with known values.
     pub variables: Vec<(String, String)>,
-    /// The variables that may be set to anything.
+    /// Variables with unknown values.
     pub inherited: Vec<String>,
-    /// The person's home.
+    /// The person's home directory.
     pub home: Option<PathBuf>,
+    /// What the line reads from its standard input.
+    pub input: ProgramInput,
 }
 
 impl Inspector<'_> {
-    /// Finds every command in a shell line and asks every axis about each.
-    pub fn inspect_line(&self, line: &str, setting: &Setting, view: &View<'_>) -> LineInspection {
+    /// Finds every command in a shell line and inspects each on every axis.
+    pub fn inspect_line(
+        &self,
+        line: &str,
+        setting: &Setting,
+        resolver: &PathResolver<'_>,
+    ) -> LineInspection {
         let mut walker = Walker {
             inspector: self,
-            view,
-            views: BTreeMap::new(),
+            resolver,
+            resolvers: BTreeMap::new(),
             home: setting.home.as_deref(),
             source: Source::of(line),
             via: Vec::new(),
@@ -83,7 +92,7 @@ impl Inspector<'_> {
             is_remote: false,
             is_open: false,
             is_full: false,
-            handed: Handed::default(),
+            word_sources: WordSources::default(),
             piped: None,
             substituted: None,
         };
@@ -91,11 +100,15 @@ impl Inspector<'_> {
         let Parsed { script, faults } = parse(line);
         walker.faults(&faults);
         let variables = setting.variables.iter().cloned();
-        let mut state = State::new(view.cwd_path(), variables);
+        let mut state = State::new(resolver.cwd_path(), variables);
         for name in &setting.inherited {
             state.set(name, None);
         }
-        walker.script(&script, &mut state);
+        let stdin = match setting.input {
+            ProgramInput::Given => Stdin::Piped,
+            ProgramInput::Nothing => Stdin::Own,
+        };
+        walker.script_reading(&script, &mut state, stdin);
         walker.note_critical();
         let Walker { found, mut findings, .. } = walker;
         findings.sort_by_key(|finding| finding.axis);
@@ -103,84 +116,88 @@ impl Inspector<'_> {
     }
 }
 
-/// Goes through a line.
+/// Walks a line.
 struct Walker<'w> {
     inspector: &'w Inspector<'w>,
-    view: &'w View<'w>,
-    /// The views from folders that the line enters.
-    views: BTreeMap<PathBuf, Option<Rc<View<'w>>>>,
+    resolver: &'w PathResolver<'w>,
+    /// Resolvers for the folders that the line enters.
+    resolvers: BTreeMap<PathBuf, Option<Rc<PathResolver<'w>>>>,
     home: Option<&'w Path>,
-    /// The text that is being read: the line, or code in it.
+    /// The text that is parsed: the line, or code in it.
     source: Source,
-    /// What the commands are started by.
+    /// What starts the commands.
     via: Vec<String>,
-    found: Vec<Found>,
+    found: Vec<CommandSummary>,
     findings: Vec<Finding>,
-    /// Findings that are there already: loops are gone through several times.
+    /// Findings that are recorded already: loops are walked several times.
     seen: HashSet<(&'static str, Option<Span>, String)>,
-    /// Where the commands that were found are, by all that tells them apart.
+    /// The indices of recorded commands, by everything that identifies them.
     places: HashMap<String, usize>,
     /// The functions that are being called.
     calling: Vec<String>,
     depth: usize,
-    /// Statements gone through and words made so far.
+    /// The statements and words processed so far.
     work: usize,
     is_remote: bool,
-    /// Whether words are added to the commands that are being read.
+    /// Whether words are added to the current commands.
     is_open: bool,
     is_full: bool,
-    handed: Handed,
-    /// The text that the pipe around a command gives it, where the line holds that.
+    word_sources: WordSources,
+    /// The text that a pipe feeds to a command, if the line contains it.
     piped: Option<Printed>,
-    /// The text of the last process substitution of a command, where the line holds that.
+    /// The text of a command's last process substitution, if the line contains it.
     substituted: Option<Printed>,
 }
 
-/// A view from one of the folders.
-enum Seeing<'w> {
-    Given(&'w View<'w>),
-    Made(Rc<View<'w>>),
+/// A resolver for one of the folders.
+enum FolderResolver<'w> {
+    Given(&'w PathResolver<'w>),
+    ExpandedCommand(Rc<PathResolver<'w>>),
 }
 
-impl<'w> Deref for Seeing<'w> {
-    type Target = View<'w>;
+impl<'w> Deref for FolderResolver<'w> {
+    type Target = PathResolver<'w>;
 
-    fn deref(&self) -> &View<'w> {
+    fn deref(&self) -> &PathResolver<'w> {
         match self {
-            Self::Given(view) => view,
-            Self::Made(view) => view,
+            Self::Given(resolver) => resolver,
+            Self::ExpandedCommand(resolver) => resolver,
         }
     }
 }
 
-/// What a statement reads.
+/// The standard input of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stdin {
-    /// Nothing, or what the line says in a redirection.
+    /// Nothing, or a redirection of the line.
     Own,
-    /// What another command writes.
+    /// The output of another command.
     Piped,
 }
 
-/// The state in which a statement leaves the shell where it fails, if that is another.
-type Failed = Option<State>;
+/// The shell state after a failing statement, if it differs.
+type StateOnFailure = Option<State>;
 
 impl<'w> Walker<'w> {
-    /// Does something with one more thing by which commands are started.
-    fn within(&mut self, via: &str, work: impl FnOnce(&mut Self) -> Failed) {
+    /// Runs a step with one more starter of commands.
+    fn within(&mut self, via: &str, work: impl FnOnce(&mut Self) -> StateOnFailure) {
         self.via.push(via.to_owned());
         work(self);
         self.via.pop();
     }
 
-    /// The machine as it is seen from a folder; `None` if that cannot be looked at.
-    fn view_from(&mut self, folder: &Path) -> Option<Seeing<'w>> {
-        let view = self.view;
-        if folder == view.cwd_path() {
-            return Some(Seeing::Given(view));
+    /// The resolver for a folder; `None` if the folder cannot be resolved.
+    fn view_from(&mut self, folder: &Path) -> Option<FolderResolver<'w>> {
+        let resolver = self.resolver;
+        if folder == resolver.cwd_path() {
+            return Some(FolderResolver::Given(resolver));
         }
-        let made = || view.from_folder(folder).ok().map(Rc::new);
-        self.views.entry(folder.to_owned()).or_insert_with(made).clone().map(Seeing::Made)
+        let made = || resolver.from_folder(folder).ok().map(Rc::new);
+        self.resolvers
+            .entry(folder.to_owned())
+            .or_insert_with(made)
+            .clone()
+            .map(FolderResolver::ExpandedCommand)
     }
 
     fn faults(&mut self, faults: &[Fault]) {
@@ -199,26 +216,26 @@ impl<'w> Walker<'w> {
     }
 
     fn hidden_text(&mut self, line: &str) {
-        for found in hidden::hidden(line) {
+        for found in invisible::hidden(line) {
             let text = format!("the line has {}", found.text);
             let instead = "send the line without it";
             self.find(Axis::Shell, "hidden-text", text, instead, Weight::Ask, found.span);
         }
     }
 
-    /// Marks a script: what it runs is as little looked at as what any other program runs.
+    /// Marks a script: its commands are not inspected, as with any program.
     fn unread(&mut self, span: Span) {
         let text = "what the file holds is not looked at".to_owned();
         self.find(Axis::Shell, "script", text, "", Weight::Note, span);
     }
 
-    /// Marks a part that is known in the run alone.
+    /// Marks a part that is only known at run time.
     fn dynamic(&mut self, span: Span, why: &str) {
         let instead = "name the programs and their arguments in the line";
         self.find(Axis::Shell, "dynamic", why.to_owned(), instead, Weight::Boxed, span);
     }
 
-    /// Marks a part whose text the shell evaluates: it may run any command, and counts as one.
+    /// Marks text that the shell evaluates: it may run any command, and counts as one.
     fn evaluates(&mut self, span: Span, why: &str) {
         self.dynamic(span, why);
         self.note_evaluated(span);
@@ -235,20 +252,12 @@ impl<'w> Walker<'w> {
     ) {
         let span = Some(self.source.place(span));
         if self.seen.insert((rule, span, text.clone())) {
-            self.findings.push(Finding {
-                axis,
-                rule,
-                text,
-                argument: None,
-                instead: Some(instead.to_owned()),
-                listed: None,
-                weight,
-                span,
-            });
+            self.findings
+                .push(Finding::new(axis, weight, rule, text).instead(instead).in_line(span));
         }
     }
 
-    /// Whether there is still room for so much more to look at; if not, that refuses.
+    /// Whether the work limit allows this much more; otherwise the line is refused.
     fn takes(&mut self, work: usize, span: Span) -> bool {
         self.work = self.work.saturating_add(work);
         if self.is_full || self.depth >= DEPTH_MAX || self.work > WORK_MAX {
@@ -258,7 +267,7 @@ impl<'w> Walker<'w> {
         true
     }
 
-    /// Too much to look at: nothing more is, and that refuses.
+    /// The work limit is exceeded: the line is refused.
     fn full(&mut self, span: Span) {
         if !self.is_full {
             self.is_full = true;

@@ -1,15 +1,15 @@
-//! The name axis: who the program is, whatever it is called, and whether it may be run at all.
+//! The name axis: which program it is, under any name, and whether it may run.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use super::command::{Command, Start};
-use super::finding::{Axis, Finding, Weight};
-use super::program::{NoProgram, Place};
-use super::settings::Settings;
+use super::program::{ProgramError, ProgramLocation};
+use crate::inspect::Settings;
+use crate::inspect::{Axis, Finding, Weight};
 use crate::limits::shortage;
 
-/// What this axis finds in one command of an `Exec` call.
+/// The findings of this axis for one command of an `Exec` call.
 pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
     denied(command, settings)
         .or_else(|| unsettled(command))
@@ -18,13 +18,13 @@ pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding
         .collect()
 }
 
-/// What this axis finds in the interpreter of a script. Only the denylist: the script may do
-/// what it likes with its interpreter, and lies in the project like its code.
+/// The findings for the interpreter of a script: only the denylist applies, because the script is
+/// part of the project and controls its interpreter.
 pub(super) fn inspect_interpreter(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
     denied(command, settings).into_iter().collect()
 }
 
-/// What this axis finds in one command of a shell line that may name only listed programs.
+/// The findings for one command of a line that may only use listed programs.
 pub(super) fn inspect_listed(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
     unlisted(command, settings)
         .or_else(|| denied(command, settings))
@@ -34,9 +34,10 @@ pub(super) fn inspect_listed(command: &Command<'_>, settings: &Settings) -> Vec<
 }
 
 fn denied(command: &Command<'_>, settings: &Settings) -> Option<Finding> {
-    let is_foreign = command.program.as_ref().is_ok_and(|program| program.place != Place::System);
+    let is_foreign =
+        command.program.as_ref().is_ok_and(|program| program.place != ProgramLocation::System);
     let listed = |name: &String| {
-        // A system's variants of a program carry its name: nc.openbsd, mkfs.xfs.
+        // Variants of a program carry its name: nc.openbsd, mkfs.xfs.
         let variant = name.split('.').next().filter(|_| !is_foreign);
         let stem = variant.filter(|stem| settings.deny.contains(*stem));
         settings.deny.get(name).cloned().or_else(|| stem.map(str::to_owned))
@@ -67,9 +68,9 @@ fn unlisted(command: &Command<'_>, settings: &Settings) -> Option<Finding> {
     Some(finding(command, "only", text, format!("use one of: {listed}"), None))
 }
 
-/// A program that only words from elsewhere name: `xargs -I X X`.
+/// A program whose name is only known at run time: `xargs -I X X`.
 fn unsettled(command: &Command<'_>) -> Option<Finding> {
-    let is_missing = matches!(command.program, Err(NoProgram::Missing));
+    let is_missing = matches!(command.program, Err(ProgramError::Missing));
     if command.start != Start::Open || !is_missing {
         return None;
     }
@@ -85,12 +86,12 @@ fn misplaced(command: &Command<'_>) -> Option<Finding> {
             ("unreadable", "cannot be read, so that it could be a denied program".to_owned())
         }
         Ok(program) => match program.place {
-            Place::Root | Place::System => return None,
-            Place::Writable => (
+            ProgramLocation::Root | ProgramLocation::System => return None,
+            ProgramLocation::Writable => (
                 "place",
                 format!("lives in a folder that the caller can write ({:?})", program.real),
             ),
-            Place::Elsewhere => (
+            ProgramLocation::Elsewhere => (
                 "place",
                 format!(
                     "is neither beneath the project root nor in a system folder ({:?})",
@@ -98,17 +99,19 @@ fn misplaced(command: &Command<'_>) -> Option<Finding> {
                 ),
             ),
         },
-        Err(NoProgram::Missing) => return None,
-        Err(NoProgram::Folder) => ("folder", "is a directory, not a program".to_owned()),
-        Err(NoProgram::NotAFile) => ("not-a-file", "is not a regular file".to_owned()),
-        Err(NoProgram::NotExecutable) => {
+        Err(ProgramError::Missing) => return None,
+        Err(ProgramError::Folder) => ("folder", "is a directory, not a program".to_owned()),
+        Err(ProgramError::NotAFile) => ("not-a-file", "is not a regular file".to_owned()),
+        Err(ProgramError::NotExecutable) => {
             ("not-executable", "is a file without execute permission".to_owned())
         }
-        Err(NoProgram::Unreadable(errno)) => ("unreadable", format!("cannot be opened ({errno})")),
+        Err(ProgramError::Unreadable(errno)) => {
+            ("unreadable", format!("cannot be opened ({errno})"))
+        }
     };
     let text = format!("executable {spelled:?} (argument {argument}) {why}");
     let shortage = match &command.program {
-        Err(NoProgram::Unreadable(errno)) => shortage::remedy(*errno),
+        Err(ProgramError::Unreadable(errno)) => shortage::remedy(*errno),
         Ok(_) | Err(_) => None,
     };
     let instead = shortage.unwrap_or(
@@ -137,7 +140,7 @@ fn finding(
     }
 }
 
-/// What an agent that reached for a denied program can do.
+/// What an agent can do instead of running a denied program.
 fn alternative_to(name: &str) -> String {
     match name {
         "rm" => "leave the file, or ask the person to delete it",

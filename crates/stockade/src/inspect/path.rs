@@ -1,5 +1,5 @@
-//! The path axis: every argument that is a path, contains one or names a file, judged on where
-//! it lands.
+//! The path axis: every argument that is a path, contains one or names a file, judged by where it
+//! lands.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,31 +8,31 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::command::Command;
-use super::finding::{Axis, Finding, Weight};
-use super::settings::Settings;
-use super::view::{Landing, View};
+use super::resolver::{PathResolver, Resolution};
 use super::walk::NOT_FOLLOWED;
+use crate::inspect::Settings;
+use crate::inspect::{Axis, Finding, Weight};
 
-/// What stands between a path and the rest of an argument: `--file=OUT`, `a:b`, `-Wl,x`, `@file`.
+/// Separators between a path and the rest of an argument: `--file=OUT`, `a:b`, `-Wl,x`, `@file`.
 const SEPARATORS: &[u8] = b"=:,@<";
-/// Separators in one argument up to which the whole rest may be a path with more of them in it.
+/// The most separators after which the whole rest of an argument counts as a candidate.
 const WHOLE_RESTS_MAX: usize = 64;
-/// Letters of a cluster after which a bare name may be glued to it.
+/// The most letters of an option cluster before an attached name.
 const CLUSTER_MAX: usize = 16;
-/// Arguments times folders that are looked up for one call.
+/// The most path lookups for one call: arguments times folders.
 const LOOKUPS_MAX: usize = 1 << 18;
 
-/// Programs of the system that open nothing they are given: their arguments are no paths.
+/// System programs that open none of their arguments.
 const OPEN_NOTHING: [&str; 11] = [
     "echo", "printf", "true", "false", "yes", "seq", "expr", "sleep", "basename", "dirname",
     "factor",
 ];
 
-/// What this axis finds in one command.
+/// The findings of this axis for one command.
 pub(super) fn inspect(
     command: &Command<'_>,
     entered: &[OsString],
-    view: &View<'_>,
+    resolver: &PathResolver<'_>,
     settings: &Settings,
 ) -> Vec<Finding> {
     let opens_nothing = |name: &String| OPEN_NOTHING.contains(&name.as_str());
@@ -47,9 +47,9 @@ pub(super) fn inspect(
             let mut parts = candidates(text);
             match command.value_in(word) {
                 Some(offset) => parts.extend(text.get(offset..)),
-                None => parts.extend(guesses(text, view)),
+                None => parts.extend(guesses(text, resolver)),
             }
-            let judge = |path: &OsStr| judge(path, &word.text, word.argument, view, settings);
+            let judge = |path: &OsStr| judge(path, &word.text, word.argument, resolver, settings);
             parts.into_iter().filter(|part| !part.is_empty()).find_map(|part| {
                 let within = entered.iter().filter(|_| !part.starts_with(b"/"));
                 let mut within = within
@@ -60,28 +60,23 @@ pub(super) fn inspect(
         .collect()
 }
 
-/// The folders that a program in the call may enter before it opens the rest: `env -C DIR`,
-/// `make -C DIR`, `--directory=DIR`. Paths are judged from each of them too.
+/// The folders that a program may enter before it opens its paths: `env -C DIR`, `make -C DIR`,
+/// `--directory=DIR`. Paths are also judged from each of them.
 pub(super) fn entered(
     commands: &[Command<'_>],
-    view: &View<'_>,
+    resolver: &PathResolver<'_>,
 ) -> Result<Vec<OsString>, Box<Finding>> {
     let mut folders: Vec<OsString> = commands.iter().flat_map(entered_in).collect();
     folders.sort_unstable();
     folders.dedup();
-    folders.retain(|folder| matches!(view.land(folder), Landing::Inside { exists: true, .. }));
+    folders.retain(|folder| {
+        matches!(resolver.resolve(folder), Resolution::Inside { exists: true, .. })
+    });
     let words = commands.iter().map(|command| command.words.len()).fold(0, usize::saturating_add);
     if folders.len().saturating_mul(words) > LOOKUPS_MAX {
-        return Err(Box::new(Finding {
-            axis: Axis::Path,
-            rule: "unknowable",
-            text: format!("{} folders to enter are too many to judge by", folders.len()),
-            argument: None,
-            instead: Some("name fewer folders in one call".to_owned()),
-            listed: None,
-            weight: Weight::Boxed,
-            span: None,
-        }));
+        let text = format!("{} folders to enter are too many to judge by", folders.len());
+        let finding = Finding::new(Axis::Path, Weight::Boxed, "unknowable", text);
+        return Err(Box::new(finding.instead("name fewer folders in one call")));
     }
     Ok(folders)
 }
@@ -98,7 +93,7 @@ pub(super) fn entered_in(command: &Command<'_>) -> Vec<OsString> {
     folders
 }
 
-/// The folder in a word, where it or the word before is an option that enters one.
+/// The folder in a word that is the value of such an option.
 fn entered_by<'a>(before: &[u8], word: &'a [u8]) -> Option<&'a [u8]> {
     const NAMES: [&[u8]; 6] = [b"dir", b"cwd", b"tree", b"prefix", b"root", b"folder"];
     let enters = |name: &[u8]| {
@@ -126,34 +121,27 @@ pub(super) fn judge(
     path: &OsStr,
     word: &OsStr,
     argument: usize,
-    view: &View<'_>,
+    resolver: &PathResolver<'_>,
     settings: &Settings,
 ) -> Option<Finding> {
     let path_like = is_path_like(path.as_bytes());
-    let (rule, why) = match view.land(path) {
-        Landing::Inside { .. } => return None,
-        // No program can open a path that is too long, so it is none, unless the program shortens
-        // it (`node`) or goes folder by folder (`mkdir -p`). Beneath the working folder it may.
-        Landing::Unknowable(Errno::NAMETOOLONG) if !may_leave(path.as_bytes()) => return None,
-        // A bare name leaves the root through a link alone, whether or not that leads to a file.
-        Landing::Outside { real, .. } if is_listed(&real, settings) => return None,
-        Landing::Outside { real, .. } => {
-            let root = view.root().path();
+    let (rule, why) = match resolver.resolve(path) {
+        Resolution::Inside { .. } => return None,
+        // No program can open a path that is too long, unless it shortens it (`node`) or goes
+        // folder by folder (`mkdir -p`). Below the working directory that is harmless.
+        Resolution::Unknowable(Errno::NAMETOOLONG) if !may_leave(path.as_bytes()) => return None,
+        // A bare name leaves the root only through a link, dangling or not.
+        Resolution::Outside { real, .. } if is_listed(&real, settings) => return None,
+        Resolution::Outside { real, .. } => {
+            let root = resolver.root().path();
             ("outside", format!("resolves outside project root ({real:?} not under {root:?})"))
         }
-        Landing::Unknowable(errno) if !path_like && errno != NOT_FOLLOWED => return None,
-        Landing::Unknowable(errno) => ("unknowable", format!("cannot be resolved ({errno})")),
+        Resolution::Unknowable(errno) if !path_like && errno != NOT_FOLLOWED => return None,
+        Resolution::Unknowable(errno) => ("unknowable", format!("cannot be resolved ({errno})")),
     };
-    Some(Finding {
-        axis: Axis::Path,
-        rule,
-        text: format!("path argument {word:?} (argument {argument}) {why}"),
-        argument: Some(argument),
-        instead: Some("name a path beneath the project root".to_owned()),
-        listed: None,
-        weight: Weight::Boxed,
-        span: None,
-    })
+    let text = format!("path argument {word:?} (argument {argument}) {why}");
+    let finding = Finding::new(Axis::Path, Weight::Boxed, rule, text).at(argument);
+    Some(finding.instead("name a path beneath the project root"))
 }
 
 fn is_listed(real: &Path, settings: &Settings) -> bool {
@@ -164,13 +152,13 @@ fn is_path_like(text: &[u8]) -> bool {
     text.contains(&b'/') || text == b"." || text == b".."
 }
 
-/// Whether a path that nobody has followed could lead out of the working folder.
+/// Whether an unresolved path could leave the working directory.
 fn may_leave(path: &[u8]) -> bool {
     path.starts_with(b"/") || path.split(|byte| *byte == b'/').any(|name| name == b"..")
 }
 
-/// Every part of an argument that a program may take for a path: the whole, and what follows a
-/// separator (to the end, and to the next one).
+/// Every part of an argument that may be a path: all of it, and the text after each separator (to
+/// the end, and to the next separator).
 fn candidates(word: &[u8]) -> Vec<&[u8]> {
     let mut found = vec![word];
     found.extend(file_url(word));
@@ -183,7 +171,7 @@ fn candidates(word: &[u8]) -> Vec<&[u8]> {
     let mut whole_rests = 0_usize;
     for start in starts {
         let Some(rest) = body.get(start..) else { continue };
-        // Only the first few rests as a whole: the work stays linear in the argument.
+        // Only the first few rests in full, so that the work stays linear.
         if whole_rests < WHOLE_RESTS_MAX {
             whole_rests = whole_rests.saturating_add(1);
             found.push(rest);
@@ -194,15 +182,15 @@ fn candidates(word: &[u8]) -> Vec<&[u8]> {
     if let Some(end) = body.iter().position(|byte| SEPARATORS.contains(byte)) {
         found.extend(body.get(..end));
     }
-    // What follows a URL in a list is no part of it: `-cp x://y:/etc`.
+    // The text after a URL in a list is not part of the URL: `-cp x://y:/etc`.
     let after = word.get(body.len()..).unwrap_or_default();
     found.extend(after.split(|byte| matches!(byte, b':' | b',')).skip(2));
     found
 }
 
-/// What may be glued to a short option of which nothing is known: all that follows its letter,
-/// and the path at the end of a cluster such as `-xvf../../etc`.
-fn guesses<'a>(word: &'a [u8], view: &View<'_>) -> Vec<&'a [u8]> {
+/// Possible values attached to an unknown short option: everything after its letter, and the path
+/// at the end of a cluster such as `-xvf../../etc`.
+fn guesses<'a>(word: &'a [u8], resolver: &PathResolver<'_>) -> Vec<&'a [u8]> {
     let glued = match word {
         [b'-', b'-', ..] => return Vec::new(),
         [b'-', _, glued @ ..] => glued,
@@ -214,18 +202,18 @@ fn guesses<'a>(word: &'a [u8], view: &View<'_>) -> Vec<&'a [u8]> {
     let before = glued.get(..slash).unwrap_or_default();
     let dots = before.iter().rev().take_while(|byte| **byte == b'.').count();
     let path = glued.get(slash.saturating_sub(dots)..).unwrap_or_default();
-    // `-Isrc/include` is no cluster that ends in `/include`, unless there is such a thing.
+    // `-Isrc/include` is not a cluster that ends in `/include`, unless that path exists.
     let first = path.split(|byte| *byte == b'/').find(|name| !name.is_empty()).unwrap_or_default();
     let top = [b"/", first].concat();
-    let is_there = |landing| match landing {
-        Landing::Inside { exists, .. } | Landing::Outside { exists, .. } => exists,
-        Landing::Unknowable(_) => true,
+    let is_there = |resolution| match resolution {
+        Resolution::Inside { exists, .. } | Resolution::Outside { exists, .. } => exists,
+        Resolution::Unknowable(_) => true,
     };
-    let is_path = dots > 0 || slash == 0 || is_there(view.land(OsStr::from_bytes(&top)));
+    let is_path = dots > 0 || slash == 0 || is_there(resolver.resolve(OsStr::from_bytes(&top)));
     if is_path { vec![glued, path] } else { vec![glued] }
 }
 
-/// The part of a word before a URL in it; the whole word if there is none.
+/// The part of a word before a URL; the whole word if there is none.
 fn without_url(word: &[u8]) -> &[u8] {
     match scheme(word) {
         Some((start, _)) => word.get(..start).unwrap_or_default(),
@@ -233,7 +221,7 @@ fn without_url(word: &[u8]) -> &[u8] {
     }
 }
 
-/// What a `file:` URL names on this machine.
+/// The local path of a `file:` URL.
 fn file_url(word: &[u8]) -> Option<&[u8]> {
     let (start, end) = scheme(word)?;
     if !word.get(start..end)?.eq_ignore_ascii_case(b"file") {
@@ -243,7 +231,7 @@ fn file_url(word: &[u8]) -> Option<&[u8]> {
     rest.get(rest.iter().position(|byte| *byte == b'/')?..)
 }
 
-/// Where the scheme of a URL starts and ends.
+/// The start and the end of a URL's scheme.
 fn scheme(word: &[u8]) -> Option<(usize, usize)> {
     let end = word.windows(3).position(|three| three == b"://")?;
     let letters =

@@ -1,15 +1,15 @@
-//! Whether the configuration of a git repository names programs that `git status` would run.
+//! Checks whether the configuration of a git repository names programs that `git status` would run.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::view::{Landing, View};
+use super::resolver::{PathResolver, Resolution};
 use crate::bounded::{self, Links};
 
-/// More configuration than this is not read.
+/// The most bytes of configuration that are read.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// Keys, or parts of them, whose value is run or says where more of it is.
+/// Keys, or parts of keys, whose value is run or includes more configuration.
 const RUNS: [&str; 17] = [
     "fsmonitor",
     "pager",
@@ -30,27 +30,26 @@ const RUNS: [&str; 17] = [
     "worktree",
 ];
 
-/// Whether programs may run; also where that cannot be told. The person's own configuration is
-/// the person's.
-pub(crate) fn runs_programs(view: &View<'_>) -> bool {
-    let mut folder = view.cwd_path().to_owned();
+/// Whether programs may run, or whether that is unknown. The person's own configuration is trusted.
+pub(crate) fn runs_programs(resolver: &PathResolver<'_>) -> bool {
+    let mut folder = resolver.cwd_path().to_owned();
     loop {
         let git = folder.join(".git");
-        match view.land(git.as_os_str()) {
-            Landing::Inside { exists: true, handle } => return of(handle.as_fd()),
-            Landing::Inside { exists: false, .. } => {}
-            Landing::Outside { exists: false, .. } => {}
-            Landing::Outside { exists: true, .. } | Landing::Unknowable(_) => return true,
+        match resolver.resolve(git.as_os_str()) {
+            Resolution::Inside { exists: true, handle } => return of(handle.as_fd()),
+            Resolution::Inside { exists: false, .. } => {}
+            Resolution::Outside { exists: false, .. } => {}
+            Resolution::Outside { exists: true, .. } | Resolution::Unknowable(_) => return true,
         }
         if !folder.pop() {
-            // No repository, so that git says no more than that.
+            // Without a repository, git does nothing else.
             return false;
         }
     }
 }
 
 fn of(git: BorrowedFd<'_>) -> bool {
-    // It runs whenever the index is written, which looking at the state does.
+    // It runs whenever the index is written, which `git status` does not do.
     let hook = rustix::fs::statat(git, "hooks/post-index-change", rustix::fs::AtFlags::empty());
     if hook.is_ok() {
         return true;

@@ -1,18 +1,18 @@
-//! The structure axis: shell syntax where no shell was asked for.
+//! The structure axis: shell syntax in an argument vector, which no shell reads.
 //!
-//! The rule: a metacharacter is refused, because it is the mark of a line that was meant for a
-//! shell, unless the knowledge base says that this argument is text to this program (a pattern, a
-//! message, a format) or the policy lists the program as one that takes plain data.
+//! A metacharacter is refused, because it suggests that a shell line was meant, unless the catalog
+//! says that the argument is text (a pattern, a message, a format), or the policy lists the program
+//! as one that takes plain data.
 
 use std::os::unix::ffi::OsStrExt;
 
 use super::command::Command;
-use super::finding::{Axis, Finding, Weight};
-use super::settings::Settings;
+use crate::inspect::Settings;
+use crate::inspect::{Axis, Finding, Weight};
 
 const METACHARACTERS: [&str; 8] = [";", "|", "&", ">", "<", "`", "$(", "${"];
 
-/// What this axis finds in one command.
+/// The findings of this axis for one command.
 pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding> {
     if command.names.iter().any(|name| settings.data.contains(name)) {
         return Vec::new();
@@ -23,21 +23,13 @@ pub(super) fn inspect(command: &Command<'_>, settings: &Settings) -> Vec<Finding
         .filter_map(|word| {
             let meta = first_metacharacter(word.text.as_bytes())?;
             let (text, argument) = (&word.text, word.argument);
-            Some(Finding {
-                axis: Axis::Structure,
-                rule: "metacharacter",
-                text: format!(
-                    "argv contains shell metachar {meta:?} in {text:?} (argument {argument}), and \
-                     no shell reads it"
-                ),
-                argument: Some(argument),
-                instead: Some(
-                    "use shell for a shell line; for plain data, pass it in a file".to_owned(),
-                ),
-                listed: None,
-                weight: Weight::Strict,
-                span: None,
-            })
+            let why = format!(
+                "argv contains shell metachar {meta:?} in {text:?} (argument {argument}), and no \
+                 shell reads it"
+            );
+            let finding = Finding::new(Axis::Structure, Weight::Strict, "metacharacter", why);
+            let instead = "use shell for a shell line; for plain data, pass it in a file";
+            Some(finding.at(argument).instead(instead))
         })
         .collect()
 }

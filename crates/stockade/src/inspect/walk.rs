@@ -1,4 +1,4 @@
-//! The walk that finds where a path lands: one component at a time, on open handles.
+//! The walk that resolves a path: one component at a time, on open handles.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,43 +9,43 @@ use std::rc::Rc;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::view::{Identity, View};
+use super::resolver::{Identity, PathResolver};
 
-/// Links that one walk follows before it gives up, as in the kernel.
+/// The most links that one walk follows, as in the kernel.
 const LINKS_MAX: usize = 40;
-/// Says that a walk met a link that it does not follow and that the kernel would.
+/// The error for a link that the kernel would follow and the walk does not.
 pub(super) const NOT_FOLLOWED: Errno = Errno::PERM;
-/// The longest path that the kernel takes.
+/// The longest path that the kernel accepts.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Where a walk stands.
+/// The current position of a walk.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum WalkPosition {
     /// The folders from the root down to here.
     Inside(Vec<Rc<OwnedFd>>),
-    /// Somewhere else.
+    /// Outside the root.
     Outside(Rc<OwnedFd>),
 }
 
-pub(super) struct Walk<'v> {
-    pub(super) view: &'v View<'v>,
+pub(super) struct PathWalk<'v> {
+    pub(super) resolver: &'v PathResolver<'v>,
     pub(super) links: usize,
-    /// How many components below the place are not there.
+    /// The number of components below the position that do not exist.
     pub(super) absent: usize,
     pub(super) absent_names: Vec<OsString>,
 }
 
-impl Walk<'_> {
-    pub(super) fn run(&mut self, path: &OsStr) -> Result<Place, Errno> {
+impl PathWalk<'_> {
+    pub(super) fn run(&mut self, path: &OsStr) -> Result<WalkPosition, Errno> {
         if path.len() >= PATH_BYTES_MAX {
             return Err(Errno::NAMETOOLONG);
         }
         let mut place = if path.as_bytes().starts_with(b"/") {
             self.slash()?
         } else {
-            self.absent_names.clone_from(&self.view.cwd.absent);
+            self.absent_names.clone_from(&self.resolver.cwd.absent);
             self.absent = self.absent_names.len();
-            self.view.cwd.place.clone()
+            self.resolver.cwd.place.clone()
         };
         let mut todo = components(path.as_bytes());
         while let Some(name) = todo.pop() {
@@ -59,31 +59,32 @@ impl Walk<'_> {
         Ok(place)
     }
 
-    fn slash(&self) -> Result<Place, Errno> {
-        if self.view.root.is_everything {
+    fn slash(&self) -> Result<WalkPosition, Errno> {
+        if self.resolver.root.is_everything {
             return self.top();
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Place::Outside(Rc::new(rustix::fs::openat(CWD, "/", flags, Mode::empty())?)))
+        Ok(WalkPosition::Outside(Rc::new(rustix::fs::openat(CWD, "/", flags, Mode::empty())?)))
     }
 
-    fn top(&self) -> Result<Place, Errno> {
-        let handle = rustix::io::fcntl_dupfd_cloexec(&self.view.root.handle, 3)?;
-        Ok(Place::Inside(vec![Rc::new(handle)]))
+    fn top(&self) -> Result<WalkPosition, Errno> {
+        let handle = rustix::io::fcntl_dupfd_cloexec(&self.resolver.root.handle, 3)?;
+        Ok(WalkPosition::Inside(vec![Rc::new(handle)]))
     }
 
-    fn up(&self, place: Place) -> Result<Place, Errno> {
+    fn up(&self, place: WalkPosition) -> Result<WalkPosition, Errno> {
         let here = match place {
-            Place::Inside(mut folders) => {
+            WalkPosition::Inside(mut folders) => {
                 folders.pop();
                 if !folders.is_empty() {
-                    return Ok(Place::Inside(folders));
+                    return Ok(WalkPosition::Inside(folders));
                 }
                 None
             }
-            Place::Outside(folder) => Some(folder),
+            WalkPosition::Outside(folder) => Some(folder),
         };
-        let folder = here.as_ref().map_or(self.view.root.handle.as_fd(), |folder| folder.as_fd());
+        let folder =
+            here.as_ref().map_or(self.resolver.root.handle.as_fd(), |folder| folder.as_fd());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::openat(folder, "..", flags, Mode::empty())?;
         self.outside_unless_root(parent)
@@ -91,13 +92,13 @@ impl Walk<'_> {
 
     fn down(
         &mut self,
-        place: Place,
+        place: WalkPosition,
         name: OsString,
         todo: &mut Vec<OsString>,
-    ) -> Result<Place, Errno> {
+    ) -> Result<WalkPosition, Errno> {
         let folder = match &place {
-            Place::Inside(folders) => folders.last().ok_or(Errno::NOENT)?.as_fd(),
-            Place::Outside(folder) => folder.as_fd(),
+            WalkPosition::Inside(folders) => folders.last().ok_or(Errno::NOENT)?.as_fd(),
+            WalkPosition::Outside(folder) => folder.as_fd(),
         };
         let entry = match open_entry(folder, &name) {
             Ok(entry) => entry,
@@ -112,25 +113,26 @@ impl Walk<'_> {
             return self.follow(place, &entry, todo);
         }
         match place {
-            Place::Inside(mut folders) => {
+            WalkPosition::Inside(mut folders) => {
                 folders.push(Rc::new(entry));
-                Ok(Place::Inside(folders))
+                Ok(WalkPosition::Inside(folders))
             }
-            Place::Outside(_) => self.outside_unless_root(entry),
+            WalkPosition::Outside(_) => self.outside_unless_root(entry),
         }
     }
 
     fn follow(
         &mut self,
-        place: Place,
+        place: WalkPosition,
         link: &OwnedFd,
         todo: &mut Vec<OsString>,
-    ) -> Result<Place, Errno> {
+    ) -> Result<WalkPosition, Errno> {
         self.links = self.links.saturating_add(1);
         if self.links > LINKS_MAX {
             return Err(Errno::LOOP);
         }
-        // The links of procfs lead where their text does not say; nothing in it is the project's.
+        // The text of procfs links does not say where they lead; nothing in procfs belongs to the
+        // project.
         if rustix::fs::fstatfs(link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
             return Err(NOT_FOLLOWED);
         }
@@ -142,11 +144,11 @@ impl Walk<'_> {
         if target.starts_with(b"/") { self.slash() } else { Ok(place) }
     }
 
-    fn outside_unless_root(&self, folder: OwnedFd) -> Result<Place, Errno> {
-        if Identity::of(&rustix::fs::fstat(&folder)?) == self.view.root.identity {
+    fn outside_unless_root(&self, folder: OwnedFd) -> Result<WalkPosition, Errno> {
+        if Identity::of(&rustix::fs::fstat(&folder)?) == self.resolver.root.identity {
             return self.top();
         }
-        Ok(Place::Outside(Rc::new(folder)))
+        Ok(WalkPosition::Outside(Rc::new(folder)))
     }
 
     fn enter_absent(&mut self, name: OsString) {
@@ -164,18 +166,19 @@ impl Walk<'_> {
     }
 }
 
-/// Opens one name in one folder, itself even if it is a link.
+/// Opens one name in one folder, without following a link.
 fn open_entry(folder: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match rustix::fs::openat2(folder, name, flags, Mode::empty(), resolve) {
-        // Before Linux 5.6, or filtered away: one name without a slash is as safe with openat.
+        // Before Linux 5.6, or if seccomp denies it: for one name without a slash, openat is as
+        // safe.
         Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(folder, name, flags, Mode::empty()),
         other => other,
     }
 }
 
-/// The names in a path, last first, without the empty ones and `.`.
+/// The names in a path in reverse order, without empty ones and `.`.
 fn components(path: &[u8]) -> Vec<OsString> {
     path.split(|byte| *byte == b'/')
         .rev()

@@ -178,7 +178,11 @@ impl Filter {
     pub fn matches(&self, record: &Record) -> bool {
         let verdict = match &record.event {
             Event::Verdict(verdict) => Some(verdict),
-            Event::Answer(_) | Event::Outcome(_) | Event::Failure(_) | Event::Repaired(_) => None,
+            Event::Answer(_)
+            | Event::Outcome(_)
+            | Event::LeftEnded(_)
+            | Event::Failure(_)
+            | Event::Repaired(_) => None,
         };
         let denied = verdict.is_some_and(|verdict| verdict.decision == Decision::Deny);
         let tool = verdict.map(|verdict| verdict.tool.as_str());
@@ -261,6 +265,8 @@ impl Stats {
             Event::Answer(answer) if answer.answer.is_yes() => count(&mut self.yes),
             Event::Answer(_) => count(&mut self.no),
             Event::Failure(_) => count(&mut self.failures),
+            // Its call is counted by its outcome.
+            Event::LeftEnded(_) => {}
             Event::Repaired(_) => count(&mut self.repairs),
         }
     }

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use sha2::{Digest as _, Sha256};
 
 use super::record::Hash;
-use crate::shell::hidden::is_hidden;
+use crate::shell::invisible::is_hidden;
 
 /// The most characters of a preview.
 pub const PREVIEW_CHARS_MAX: usize = 200;

@@ -46,6 +46,8 @@ pub enum Event {
     Answer(Answer),
     /// A call was allowed and could not be run.
     Failure(Failure),
+    /// What a call of a session had left running has ended.
+    LeftEnded(LeftEnded),
     /// A torn last line was cut off.
     Repaired(Repaired),
 }
@@ -76,6 +78,9 @@ pub struct Verdict {
     /// Whether there would have been a question if there were no box; left out where not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spared: bool,
+    /// The number of the attempt, where it is not the first: a tool that failed for now is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
     /// Set where a hook had rewritten the call before it was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewritten: Option<Rewritten>,
@@ -183,6 +188,29 @@ pub struct Outcome {
     pub stderr_bytes: u64,
     /// Whether output was cut.
     pub truncated: bool,
+}
+
+/// The end of processes that a call of a session had left running, after its outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftEnded {
+    /// The id of the call.
+    pub call: String,
+    /// The `seq` of its verdict.
+    pub entry: u64,
+    /// The limit that ended them; `cancelled` if they were told to end, none if they ended by themselves.
+    pub limit: Option<String>,
+    /// Whether they were ended because what confined them was undone from outside, or because they had
+    /// created a protected path; left out where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub breach: bool,
+    /// The time from the start of the call, in milliseconds to three places.
+    #[serde(rename = "wall_ms", with = "millis")]
+    pub wall: std::time::Duration,
+    /// The processor time of the whole tree from the start of the call, in milliseconds to three places.
+    #[serde(rename = "cpu_ms", with = "millis")]
+    pub cpu: std::time::Duration,
+    /// The most memory it held at once, where that is known.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// An allowed call that could not be run as promised, so that it did not run.

@@ -19,7 +19,7 @@ use super::chain::{self, Fault, LINE_BYTES_MAX};
 use super::flush::Written;
 use super::lock::{Lock, PATIENCE, Unlocked};
 use super::record::{Event, Repaired};
-use super::tail::{self, Found, Lost, Tail};
+use super::tail::{self, Lost, Tail, TailSearch};
 
 /// How often a file that is replaced again and again is opened anew for one entry.
 const REOPENS_MAX: usize = 8;
@@ -261,7 +261,7 @@ impl Sink {
             Some(tail) => tail::follow(file, tail, size),
             None => tail::find(file, size),
         };
-        let Found { tail, torn } = found.map_err(|lost| match lost {
+        let TailSearch { tail, torn } = found.map_err(|lost| match lost {
             Lost::Unreadable(source) => JournalError::ReadTail { path: self.path.clone(), source },
             Lost::Tampered(source) => JournalError::Tampered { path: self.path.clone(), source },
         })?;

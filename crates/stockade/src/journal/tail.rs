@@ -27,7 +27,7 @@ impl Tail {
 
 /// What was found at the end of a file.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct TailSearch {
     pub(super) tail: Tail,
     /// The torn line after it.
     pub(super) torn: Option<Repaired>,
@@ -47,7 +47,7 @@ impl From<Fault> for Lost {
 }
 
 /// Follows what others appended since `known` up to `size`, verifying each line.
-pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<Found, Lost> {
+pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<TailSearch, Lost> {
     let mut tail = known;
     let mut lines = Lines::new(Arc::clone(file), known.size, size);
     loop {
@@ -55,13 +55,13 @@ pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<Foun
             .next_line()
             .map_err(|error| Lost::Unreadable(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
         match line {
-            None => return Ok(Found { tail, torn: None }),
+            None => return Ok(TailSearch { tail, torn: None }),
             Some(Line::Whole(line)) => {
                 tail.link = chain::record_after(&tail.link, line)?.1;
                 tail.size = tail.size.saturating_add(length(line)).saturating_add(1);
             }
             Some(Line::Torn(fragment)) => {
-                return Ok(Found { tail, torn: Some(repaired(fragment)) });
+                return Ok(TailSearch { tail, torn: Some(repaired(fragment)) });
             }
             Some(Line::TooLong) => return Err(Fault::TooLong.into()),
         }
@@ -69,7 +69,7 @@ pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<Foun
 }
 
 /// Finds the end of a file of `size` bytes that was not seen before, reading no more than needed.
-pub(super) fn find(file: &OwnedFd, size: u64) -> Result<Found, Lost> {
+pub(super) fn find(file: &OwnedFd, size: u64) -> Result<TailSearch, Lost> {
     let mut window: usize = 4096;
     loop {
         let start = size.saturating_sub(u64::try_from(window).unwrap_or(u64::MAX));
@@ -85,7 +85,7 @@ pub(super) fn find(file: &OwnedFd, size: u64) -> Result<Found, Lost> {
                 let link = Link { seq: record.seq, hash: record.hash };
                 let size = size.saturating_sub(length(fragment));
                 let torn = (!fragment.is_empty()).then(|| repaired(fragment));
-                return Ok(Found { tail: Tail { size, link }, torn });
+                return Ok(TailSearch { tail: Tail { size, link }, torn });
             }
             None if bytes.len() > LINE_BYTES_MAX.saturating_mul(2) => {
                 return Err(Fault::TooLong.into());
@@ -119,11 +119,11 @@ fn last_line(window: &[u8], from_start: bool) -> Option<Last<'_>> {
 /// A file without any whole line. It is cut only if it can be the beginning of a journal, so that
 /// a journal path that names somebody's notes costs no notes. Zeros are what a crash of the
 /// machine leaves of blocks that were never written.
-fn whole_file_torn(bytes: &[u8]) -> Result<Found, Lost> {
+fn whole_file_torn(bytes: &[u8]) -> Result<TailSearch, Lost> {
     let begins = bytes.iter().zip(OPENING).all(|(byte, expected)| byte == expected);
     match (bytes.is_empty(), begins || bytes.iter().all(|byte| *byte == 0)) {
-        (true, _) => Ok(Found { tail: Tail::EMPTY, torn: None }),
-        (false, true) => Ok(Found { tail: Tail::EMPTY, torn: Some(repaired(bytes)) }),
+        (true, _) => Ok(TailSearch { tail: Tail::EMPTY, torn: None }),
+        (false, true) => Ok(TailSearch { tail: Tail::EMPTY, torn: Some(repaired(bytes)) }),
         (false, false) => Err(match chain::record_in(bytes) {
             Err(fault) => fault.into(),
             Ok(_) => Fault::HashMismatch.into(),

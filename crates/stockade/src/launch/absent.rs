@@ -13,13 +13,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub(super) use self::sight::Sight;
 use super::jail::placed;
 use crate::confine::{Files, Origin};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 
 /// A folder that a sandbox can write, by the handle from which everything in it is found.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ impl Writable {
     pub(super) fn opened(path: PathBuf, handle: BorrowedFd<'_>) -> Result<Self, Failure> {
         let handle = handle.try_clone_to_owned().map_err(|error| {
             let message = format!("could not keep {path:?} open: {error}");
-            Failure::new("watch protected paths", message)
+            Failure::new(FailureKind::WatchProtected, message)
         })?;
         Ok(Self { path, handle: Arc::new(handle) })
     }
@@ -121,11 +121,11 @@ pub(super) fn watched(
 }
 
 fn unwatched(path: &Path, errno: Errno) -> Failure {
-    Failure::new("watch protected paths", format!("could not watch for {path:?}: {errno}"))
+    Failure::new(FailureKind::WatchProtected, format!("could not watch for {path:?}: {errno}"))
 }
 
 /// What is at a path now.
-enum Found {
+enum AbsentState {
     /// Nothing, and no symbolic link on the way there.
     Nothing,
     /// An entry of this folder: the path itself, or a symbolic link on the way to it. The number says
@@ -143,9 +143,9 @@ impl Absent {
         }
         let absent = Self::at(path, origin, folder, names);
         match absent.find(Rights::AsTheyAre, LOOKING) {
-            Ok(Found::Nothing) => Ok(Some(absent)),
+            Ok(AbsentState::Nothing) => Ok(Some(absent)),
             // A link was on the way before, or it has just been created.
-            Ok(Found::There(..)) => Ok(None),
+            Ok(AbsentState::There(..)) => Ok(None),
             Err(errno) => Err(unwatched(path, errno)),
         }
     }
@@ -168,12 +168,12 @@ impl Absent {
 
     /// Whether something is there now, or that cannot be seen.
     pub(super) fn has_appeared(&self) -> bool {
-        !matches!(self.find(Rights::AsTheyAre, LOOKING), Ok(Found::Nothing))
+        !matches!(self.find(Rights::AsTheyAre, LOOKING), Ok(AbsentState::Nothing))
     }
 
     /// What is there now, if it can be found.
     pub(super) fn sight(&self) -> Option<Sight> {
-        let Ok(Found::There(folder, at)) = self.find(Rights::AsTheyAre, LOOKING) else {
+        let Ok(AbsentState::There(folder, at)) = self.find(Rights::AsTheyAre, LOOKING) else {
             return None;
         };
         Some(Sight::of(&folder, self.names.get(at)?))
@@ -182,8 +182,17 @@ impl Absent {
     /// Deals with what has appeared, once nothing runs in the sandbox any more.
     pub(super) fn settle(&self, maker: Maker) -> Option<Appeared> {
         let path = &self.path;
-        if !self.has_appeared() {
+        let found = self.find(Rights::AsTheyAre, LOOKING);
+        if matches!(found, Ok(AbsentState::Nothing)) {
             return None;
+        }
+        if let (Maker::Other, Err(errno)) = (maker, found) {
+            let note = format!(
+                "{:?} could not be looked into after the run ({errno}), so it is not known whether a \
+                 protected path was created in it",
+                self.closed_folder()
+            );
+            return Some(Appeared { note, maker, is_there: true, is_changed: false });
         }
         if maker == Maker::Other {
             let note = format!(
@@ -209,27 +218,36 @@ impl Absent {
         Some(Appeared { note, maker, is_there, is_changed: false })
     }
 
+    /// The first folder on the way that cannot be entered.
+    fn closed_folder(&self) -> &Path {
+        let enter = |folder: &&Path| {
+            rustix::fs::accessat(CWD, *folder, Access::EXEC_OK, AtFlags::EACCESS).is_err()
+        };
+        let way = self.path.ancestors().skip(1).take_while(|above| above.starts_with(&self.folder));
+        way.filter(enter).last().unwrap_or(&self.folder)
+    }
+
     /// Goes down name by name and follows no link.
-    fn find(&self, rights: Rights, resolve: ResolveFlags) -> Result<Found, Errno> {
-        let Some((last, way)) = self.names.split_last() else { return Ok(Found::Nothing) };
+    fn find(&self, rights: Rights, resolve: ResolveFlags) -> Result<AbsentState, Errno> {
+        let Some((last, way)) = self.names.split_last() else { return Ok(AbsentState::Nothing) };
         let mut folder = Arc::clone(&self.from);
         for (at, name) in way.iter().enumerate() {
             let next = rights.try_in(&folder, || open(folder.as_fd(), name, resolve));
             folder = match next {
                 Ok(next) => Arc::new(next),
-                Err(Errno::NOENT) => return Ok(Found::Nothing),
+                Err(Errno::NOENT) => return Ok(AbsentState::Nothing),
                 // Of all that is not a folder, only a link leads anywhere.
                 Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
-                    return Ok(Found::There(folder, at));
+                    return Ok(AbsentState::There(folder, at));
                 }
-                Err(Errno::NOTDIR) => return Ok(Found::Nothing),
+                Err(Errno::NOTDIR) => return Ok(AbsentState::Nothing),
                 Err(errno) => return Err(errno),
             };
         }
         let look = || rustix::fs::statat(&*folder, last, AtFlags::SYMLINK_NOFOLLOW);
         match rights.try_in(&folder, look) {
-            Ok(_) => Ok(Found::There(folder, way.len())),
-            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Ok(_) => Ok(AbsentState::There(folder, way.len())),
+            Err(Errno::NOENT) => Ok(AbsentState::Nothing),
             Err(errno) => Err(errno),
         }
     }
@@ -237,7 +255,7 @@ impl Absent {
     /// Gives what is there another name in the same folder, by which nothing runs: its path now.
     fn rename_aside(&self) -> Result<Option<PathBuf>, Errno> {
         // The way is walked again, from the one handle that nobody can swap.
-        let Found::There(folder, at) = self.find(Rights::Taken, RENAMING)? else {
+        let AbsentState::There(folder, at) = self.find(Rights::Taken, RENAMING)? else {
             return Ok(None);
         };
         let Some(name) = self.names.get(at) else { return Ok(None) };

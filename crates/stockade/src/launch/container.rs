@@ -3,51 +3,57 @@
 
 mod args;
 mod attest;
+mod build;
 mod ended;
 mod engine;
-mod eye;
+mod monitor;
 mod reap;
+mod trial;
 mod warm;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use stockade_sandbox::{CgroupUsage, Ended, Running, ShimLost};
 
 use self::args::Wanted;
+use self::build::ContainerSetup;
 use self::ended::Record;
 pub(super) use self::engine::Engine;
-pub(super) use self::eye::Eye;
+use self::monitor::Monitor;
 pub use self::reap::{engines, reap};
 pub use self::warm::Containers;
 use self::warm::Lease;
 use super::absent::{self, Absent, Writable};
 use super::client::typed;
 use super::git::GitSettings;
-use super::held::Held;
 use super::jail::{
-    Cover, MadeSince, admit_shipped, admit_weaknesses, look_at_covered, require_kept,
+    CreatedPaths, PathMasks, admit_shipped, admit_weaknesses, find_masks, require_kept,
 };
-use super::scratch::{Room, Scratch, unscratched};
-use super::shown::{self, Bind, Covers, System, TEMPORARY};
-use super::spec::environment;
-use super::subject::Subject;
+use super::run::{Guards, SupervisedRun};
+use super::scratch::{Scratch, unscratched};
+use super::setup::{Setup, make_scratch};
+use super::shown::{self, Bind, EmptyOverlays, System};
+use super::spec::{environment, piped_input};
+use super::tree::{Loss, Tree};
 use crate::call::CallId;
-use crate::confine::{Confinement, EngineName};
-use crate::gate::Prepared;
+use crate::confine::{EngineName, Network, Oci};
+use crate::gate::ProgramWork;
 use crate::guarantee::Enforced;
-use crate::limits::Limits;
-use crate::outcome::{Exit, Failure, Outcome};
-use crate::plan::ProgramPlan;
-use crate::tier::Description;
+use crate::limits::{LimitHit, Limits};
+use crate::outcome::{Exit, Failure, FailureKind, Outcome};
+use crate::plan::{Parts, ProgramPlan, Required, Terms};
+use crate::tier::Tier;
 
-/// A call that runs in a container.
+/// The engine's client, which is watched in place of the program, and the container.
 #[derive(Debug)]
-pub(super) struct Contained {
+struct EngineClient {
     // Ended first when dropped, so that the container has no client any more when it is removed.
-    pub(super) held: Held,
+    running: Running,
+    monitor: Monitor,
     within: Within,
     program: OsString,
 }
@@ -73,127 +79,185 @@ struct Container {
 #[derive(Debug)]
 struct Laid {
     scratch: Scratch,
-    cover: Cover,
+    cover: PathMasks,
     absent: Vec<Absent>,
     writable: Vec<Writable>,
     binds: Vec<Bind>,
-    user: (u32, u32),
+    user: Option<(u32, u32)>,
 }
 
-/// Does the steps of the plan, in their order.
-pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<Contained, Failure> {
-    let until = plan.until();
-    let (prepared, Description { enforcement, .. }, _) = plan.into_parts();
-    let confinement = &prepared.confinement;
-    if confinement.oci.image.is_none() {
+/// Carries out the plan.
+pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<SupervisedRun, Failure> {
+    let Parts { cleared, description, terms, until, .. } = plan.into_parts();
+    let setup = ContainerSetup::of(&description.ops)?;
+    let common = &setup.common;
+    if setup.oci.image.is_none() {
         return Err(no_image());
     }
-    containers.reap_once(&confinement.oci)?;
-    shown::still_the_same(&prepared.cleared, &confinement.files.root)?;
-    let laid = Laid::of(confinement, shown::folder(&prepared.cleared), until)?;
-    if confinement.oci.warm.is_some() {
-        return warm::start(prepared, enforcement, laid, (containers, until));
+    containers.reap_once(&setup.oci)?;
+    shown::still_the_same(&cleared, &common.files.root)?;
+    let laid = Laid::of(&setup, shown::folder(&cleared), until)?;
+    let call = Call { cleared, setup, terms };
+    if call.setup.oci.warm.is_some() {
+        return warm::start(call, description.enforcement, laid, (containers, until));
     }
-    let name = name(&prepared.cleared.call);
+    let Call { cleared, setup, terms } = &call;
+    let name = name(&cleared.call);
     let wanted = Wanted {
         name: &name,
-        labels: labels(&prepared.cleared.call),
+        labels: labels(&cleared.call),
         user: laid.user,
         binds: &laid.binds,
-        variables: Some(laid.variables(confinement)?),
+        variables: Some(laid.variables(&setup.common)?),
         pidfile: laid.pidfile(),
-        cwd: shown::folder(&prepared.cleared),
+        cwd: shown::folder(cleared),
         // Without it the engine gives the host's /dev/null to runsc, which gives it to another user.
-        reads_stdin: !prepared.cleared.stdin.bytes().is_empty()
-            || prepared.confinement.oci.has_own_kernel(),
-        argv: prepared.cleared.argv.words().to_vec(),
+        reads_stdin: !cleared.stdin.is_nothing() || setup.oci.has_own_kernel(),
+        argv: cleared.argv.words().to_vec(),
     };
-    let (container, enforcement) = make(&wanted, confinement, enforcement, &laid.cover)?;
+    let made = make(&wanted, (setup, &terms.require), description.enforcement, &laid.cover)?;
+    let (container, enforcement) = made;
     let mut words = vec!["start", "--attach"];
     words.extend(wanted.reads_stdin.then_some("--interactive"));
     words.push(&name);
     let words = container.engine.words(&words);
     drop(wanted);
-    run(prepared, enforcement, laid, &words, Within::Own(container))
+    run(call, enforcement, laid, &words, Within::Own(container))
+}
+
+/// A call and how it was planned.
+#[derive(Debug)]
+struct Call {
+    cleared: ProgramWork,
+    setup: ContainerSetup,
+    terms: Terms,
 }
 
 /// Makes a container and has the engine say what it has made; nothing runs yet.
 fn make(
     wanted: &Wanted<'_>,
-    confinement: &Confinement,
+    (setup, require): (&ContainerSetup, &Required),
     mut enforcement: Vec<Enforced>,
-    cover: &Cover,
+    cover: &PathMasks,
 ) -> Result<(Container, Vec<Enforced>), Failure> {
-    let name = confinement.oci.engine.unwrap_or(EngineName::Podman);
-    let Some(engine) = Engine::of(confinement) else {
-        let create = args::create(name, wanted, confinement);
-        return Err(engine::none(&confinement.oci, confinement.network, &create));
+    let oci = &setup.oci;
+    let network = setup.common.network.unwrap_or(Network::Host);
+    let Some(engine) = Engine::find(oci, network) else {
+        let name = oci.engine.unwrap_or(EngineName::Podman);
+        return Err(engine::none(oci, network, &args::create(name, wanted, setup)));
     };
     let engine = Arc::new(engine);
-    let create = args::create(engine.name, wanted, confinement);
+    let create = args::create(engine.name, wanted, setup);
     // Also for one that was made though its maker did not live to tell.
     let container = Container::named(engine.clone(), wanted.name.to_owned());
     let answer = engine.ask(&create)?;
     if !answer.is_good() {
-        return Err(not_made(&engine, &create, &answer.complaint(), confinement));
+        return Err(not_made(&engine, &create, &answer.complaint(), oci));
     }
     let Some(seen) = engine.inspect(wanted.name)? else {
         let message = "the engine does not know the container that it has made";
-        return Err(Failure::new("look at the container", message));
+        return Err(Failure::new(FailureKind::InspectContainer, message));
     };
-    attest::settle(engine.name, &seen, wanted, confinement, &mut enforcement);
+    attest::settle(engine.name, &seen, wanted, setup, &mut enforcement);
     admit_weaknesses(&mut enforcement, &cover.present);
-    cover.gaps.admit(&mut enforcement);
-    require_kept(&enforcement, confinement)?;
+    cover.gaps.record(&mut enforcement);
+    require_kept(&enforcement, require)?;
     admit_shipped(&mut enforcement, &cover.present, &cover.gaps);
     Ok((container, enforcement))
 }
 
 /// Starts the engine's client, which is watched in place of the program.
 fn run(
-    prepared: Prepared,
+    call: Call,
     enforcement: Vec<Enforced>,
     laid: Laid,
     words: &[OsString],
     within: Within,
-) -> Result<Contained, Failure> {
-    let Prepared { cleared, mut confinement, tier, .. } = prepared;
-    let disk = shown::disk(&laid.binds, &confinement)?;
-    let (engine, eye) = match &within {
+) -> Result<SupervisedRun, Failure> {
+    let Call { cleared, setup, terms } = call;
+    let (limits, has_own_kernel) = (setup.common.limits, setup.oci.has_own_kernel());
+    let disk = shown::disk(&laid.binds, &limits)?;
+    let (engine, monitor) = match &within {
         Within::Own(container) => {
-            (container.engine.clone(), Eye::new(laid.pidfile(), &confinement))
+            (container.engine.clone(), Monitor::new(laid.pidfile(), &limits, has_own_kernel))
         }
-        Within::Warm(lease) => (lease.engine(), lease.eye(&confinement)),
+        Within::Warm(lease) => (lease.engine(), lease.monitor(&limits, has_own_kernel)),
     };
-    // The container's cgroup and its eye hold these; the client's own are not the program's.
-    confinement.limits = Limits { memory: None, cpu: None, ..confinement.limits };
+    // The container's cgroup and its monitor enforce these; the client's own are not the program's.
+    let limits = Limits { memory: None, cpu: None, ..limits };
     let program = cleared.argv.program().to_owned();
-    let bytes = cleared.stdin.into_bytes();
+    let input = piped_input(cleared);
     let started = Instant::now();
     let running = engine.client().start(words, None)?;
-    let held = Held {
-        subject: Subject::from(running),
+    Ok(SupervisedRun {
+        tree: Box::new(EngineClient { running, monitor, within, program }),
         scratch: Some(laid.scratch),
         started,
-        stdin: bytes,
-        tier,
+        input,
+        tier: Tier::Container,
         enforcement,
-        since: MadeSince::after(&confinement.files, &laid.cover, &laid.writable),
-        covered: laid.cover.present,
-        absent: laid.absent,
-        disk,
-        confinement,
-        dies_at_once: false,
-        eye: Some(eye),
-    };
-    Ok(Contained { held, within, program })
+        guards: Guards {
+            since: CreatedPaths::after(&setup.common.files, &laid.cover, &laid.writable),
+            covered: laid.cover.present,
+            absent: laid.absent,
+            disk,
+        },
+        limits,
+        hints: terms.hints,
+        before: None,
+        joined: None,
+        ports: None,
+    })
 }
 
-impl Contained {
-    /// Watches the run to its end, and removes the container.
-    pub(super) fn wait(self) -> Result<Outcome, Failure> {
-        let Self { held, within, program } = self;
-        let (mut outcome, was_killed) = held.wait_told();
+impl Tree for EngineClient {
+    fn running(&self) -> &Running {
+        &self.running
+    }
+
+    fn running_mut(&mut self) -> &mut Running {
+        &mut self.running
+    }
+
+    /// The engine kills the container, and its client ends by itself.
+    fn dies_at_once(&self) -> bool {
+        false
+    }
+
+    /// What the client itself used says nothing of its container.
+    fn try_ended(&mut self) -> Result<Option<Ended>, ShimLost> {
+        let ended = self.running.try_ended()?;
+        Ok(ended.map(|ended| Ended { cpu: Duration::ZERO, peak_rss_bytes: 0, ..ended }))
+    }
+
+    fn usage(&self) -> Option<CgroupUsage> {
+        // Whether the kernel killed for want of memory is in the engine's record.
+        let usage = self.monitor.usage()?;
+        Some(CgroupUsage { oom_kills: None, forks_refused: None, ..usage })
+    }
+
+    fn check(&mut self) -> Option<LimitHit> {
+        self.monitor.check()
+    }
+
+    fn losses(&self) -> Vec<Loss> {
+        let lost = self.monitor.lost().iter().cloned();
+        lost.map(|(guarantee, why)| Loss::Guarantee(guarantee, why)).collect()
+    }
+
+    /// Often, for the counts of a container go with it.
+    fn check_pause(&self) -> Option<Duration> {
+        Some(monitor::PAUSE)
+    }
+
+    /// Removes the container, or gives it back, after the engine's record of it was read.
+    fn release(
+        self: Box<Self>,
+        mut outcome: Outcome,
+        was_killed: bool,
+    ) -> Result<Outcome, Failure> {
+        let Self { running, within, program, .. } = *self;
+        drop(running);
         match within {
             Within::Own(container) if was_killed => {
                 outcome.notes.extend(container.remove().err());
@@ -248,7 +312,7 @@ impl Container {
             match self.engine.ask(words) {
                 Ok(answer) if answer.is_good() => return Ok(()),
                 Ok(answer) => why = answer.complaint(),
-                Err(failure) => why = failure.message,
+                Err(failure) => failure.message().clone_into(&mut why),
             }
             if matches!(self.seen(), Ok(None)) {
                 return Ok(());
@@ -268,17 +332,17 @@ impl Drop for Container {
 }
 
 impl Laid {
-    fn of(confinement: &Confinement, cwd: &Path, until: Instant) -> Result<Self, Failure> {
-        let files = &confinement.files;
-        let scratch =
-            Scratch::make(Room::Little, Some(files)).map_err(|error| unscratched(&error))?;
-        let mut cover = look_at_covered(files, until)?;
+    fn of(setup: &ContainerSetup, cwd: &Path, until: Instant) -> Result<Self, Failure> {
+        let common = &setup.common;
+        let files = &common.files;
+        let scratch = make_scratch(common)?;
+        let mut cover = find_masks(common, until)?;
         cover.leave_out_unnamed(files);
         let writable = Writable::of(files)?;
         let absent = absent::watched(&cover.unenforced(), files, &writable)?;
-        let covers = Covers::create(&scratch)?;
-        let binds = shown::binds(confinement, &cover, (&covers, cwd), System::OfImage)?;
-        let user = shown::user(confinement)?;
+        let covers = EmptyOverlays::create(&scratch)?;
+        let binds = shown::binds(common, &cover, (&covers, cwd), System::OfImage)?;
+        let user = setup.has_other_user.then(|| shown::user(&files.root)).transpose()?;
         Ok(Self { scratch, cover, absent, writable, binds, user })
     }
 
@@ -287,18 +351,17 @@ impl Laid {
     }
 
     /// Writes the variables of the run down: in arguments every user of the machine could read them.
-    fn variables(&self, confinement: &Confinement) -> Result<PathBuf, Failure> {
-        let own_folder = OsStr::new(TEMPORARY);
+    fn variables(&self, setup: &Setup) -> Result<PathBuf, Failure> {
         let mut text = Vec::new();
         let git = GitSettings::for_cover(&self.cover);
-        for pair in environment(confinement, own_folder, own_folder, &git)? {
+        for pair in environment(setup, None, &git)? {
             let pair = pair.into_bytes();
             if pair.contains(&b'\n') {
                 let name =
                     String::from_utf8_lossy(&pair).split('=').next().unwrap_or("").to_owned();
                 let message = format!("the variable {name:?} holds a line break");
-                return Err(Failure::new("build the environment", message)
-                    .remedy("engines take no such value: leave it out of box.env"));
+                return Err(Failure::new(FailureKind::BuildEnvironment, message)
+                    .with_remedy("engines take no such value: leave it out of box.env"));
             }
             text.extend(pair);
             text.push(b'\n');
@@ -321,19 +384,22 @@ fn labels(call: &CallId) -> Vec<String> {
 }
 
 fn no_image() -> Failure {
-    Failure::new("find the image", "the tier container needs an image, and the policy names none")
-        .remedy(
-            "name one (box.image, or --image NAME); stockade image import DIR NAME makes one of a \
+    Failure::new(
+        FailureKind::FindImage,
+        "the tier container needs an image, and the policy names none",
+    )
+    .with_remedy(
+        "name one (box.image, or --image NAME); stockade image import DIR NAME makes one of a \
              local folder",
-        )
+    )
 }
 
 /// Why there is no container: nothing has run.
-fn not_made(engine: &Engine, create: &[OsString], why: &str, confinement: &Confinement) -> Failure {
-    let image = confinement.oci.image.as_ref().map_or("", |image| image.as_str());
+fn not_made(engine: &Engine, create: &[OsString], why: &str, oci: &Oci) -> Failure {
+    let image = oci.image.as_ref().map_or("", |image| image.as_str());
     if matches!(engine.has_image(image), Ok(false)) {
         let message = format!("{} has no image {image:?}: {why}", engine.name.name());
-        return Failure::new("find the image", message).remedy(format!(
+        return Failure::new(FailureKind::FindImage, message).with_remedy(format!(
             "stockade image import DIR {image} makes one of a local folder or a tar file; \
              box.pull = \"missing\" lets the engine fetch it"
         ));
@@ -347,5 +413,6 @@ fn not_made(engine: &Engine, create: &[OsString], why: &str, confinement: &Confi
              /etc/subuid and /etc/subgid",
         );
     }
-    Failure::new("make the container", format!("{why}; the command was: {command}")).remedy(remedy)
+    Failure::new(FailureKind::MakeContainer, format!("{why}; the command was: {command}"))
+        .with_remedy(remedy)
 }

@@ -1,7 +1,7 @@
 //! What a run adds to the disk. The free room of its file systems is looked at often, which costs
 //! next to nothing; only when more of it has gone than the run may use is it found out whose that is.
 
-mod survey;
+mod usage;
 mod unlinked;
 mod volume;
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use self::survey::{Found, Survey};
+use self::usage::{RunUsage, UsageScan};
 use self::volume::{Growth, Volume, inner_mounts};
 use crate::limits::{ByteCount, LimitHit, Limits};
 
@@ -40,7 +40,7 @@ pub(super) struct Disk {
     started: Instant,
     /// On the clock that files are stamped by.
     since: SystemTime,
-    survey: Option<Survey>,
+    survey: Option<UsageScan>,
     /// The growth at which somebody has to be asked again.
     due: Growth,
     not_before: Instant,
@@ -123,14 +123,14 @@ impl Disk {
         let is_due = growth.bytes > self.due.bytes || growth.files > self.due.files;
         if (is_due && now >= self.not_before) || now >= self.routine_after {
             let since = self.since();
-            self.survey = Some(Survey::begin(Arc::clone(&self.folders), since, first, growth));
+            self.survey = Some(UsageScan::begin(Arc::clone(&self.folders), since, first, growth));
         }
         None
     }
 
     /// A limit is passed by what the run has made; or if the disk has grown by more, and what the run
     /// has made and changed is more too. What could not be seen is then the run's.
-    fn judge(&self, found: Found, growth: Growth) -> Option<LimitHit> {
+    fn judge(&self, found: RunUsage, growth: Growth) -> Option<LimitHit> {
         let most = self.most;
         let is_suspect = found.doubt || found.bytes() > most.bytes;
         if found.made.bytes > most.bytes || (is_suspect && growth.bytes > most.bytes) {
@@ -143,7 +143,7 @@ impl Disk {
     }
 
     /// What the disk may grow to before the run could be over its limit.
-    fn room_after(&self, found: Found, growth: Growth) -> Growth {
+    fn room_after(&self, found: RunUsage, growth: Growth) -> Growth {
         Growth {
             bytes: growth.bytes.saturating_add(self.most.bytes.saturating_sub(found.bytes())),
             files: growth.files.saturating_add(self.most.files.saturating_sub(found.made.files)),

@@ -11,10 +11,11 @@ use serde::Serialize;
 pub use self::kernels::KnownFault;
 pub use self::mechanisms::Diagnosis;
 use super::machine::probe;
-use crate::confine::{Confinement, Files, Oci};
+use crate::confine::{Confinement, Files, Oci, Ports};
 use crate::guarantee::{Enforced, Guarantee, Kept};
+use crate::plan::describe::{self, Description};
 use crate::policy::Policy;
-use crate::tier::{Description, jail, locks};
+use crate::tier::Tier;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,10 +67,10 @@ impl Prospect {
 /// Tries every mechanism that the tiers of this version use, and says what that makes of the
 /// shipped policy.
 pub fn diagnose() -> Checkup {
-    let machine = stockade_linux::capabilities();
+    let machine = stockade_sandbox::capabilities();
     let mechanisms = mechanisms::all(&machine);
     let works = |name: &str| mechanisms.iter().any(|one| one.mechanism == name && one.works);
-    let has_basis = works("keeper") && works("seccomp");
+    let has_basis = works("shim") && works("seccomp");
     let form =
         if has_basis && works("namespaces") && works("network-namespace") && works("new-root") {
             Some(Form::Namespaces)
@@ -110,12 +111,14 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
             own: Arc::default(),
         },
         network: policy.network,
+        ports: Ports::default(),
         oci: Oci::default(),
+        session: None,
         hints: Vec::new(),
     };
     let description = match form {
-        Some(Form::Namespaces) => Some(jail::describe(&confinement, probe())),
-        Some(Form::Locks) => locks::describe(&confinement, probe()),
+        Some(Form::Namespaces) => describe::of_tier(Tier::Jail, &confinement, probe()),
+        Some(Form::Locks) => describe::without_namespaces(Tier::Jail, &confinement, probe()),
         None => None,
     };
     let none = |guarantee| Enforced::none(guarantee, "the jail cannot be made here");
@@ -127,7 +130,7 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
         let is_tree = enforced.guarantee == Guarantee::TreeLimits;
         let required = confinement.require.get(&enforced.guarantee).copied();
         let enforced = if is_tree && limits_tree && form.is_some() {
-            Enforced::full(Guarantee::TreeLimits, &["cgroup", "keeper-count"])
+            Enforced::full(Guarantee::TreeLimits, &["cgroup", "shim-count"])
         } else {
             enforced
         };

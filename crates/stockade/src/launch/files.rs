@@ -4,24 +4,27 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::inline::setup;
 use super::scratch;
+use super::setup::Setup;
 use crate::confine::Files;
-use crate::files::{Changes, FileError, Job, Told};
-use crate::gate::{FileWork, Prepared};
+use crate::files::{Changes, FileError, Job, ToolOutput};
+use crate::gate::FileWork;
 use crate::guarantee::Guarantee;
 use crate::limits::{ByteCount, LimitHit};
-use crate::outcome::{Exit, Failure, Outcome, Usage};
+use crate::outcome::{Exit, Failure, FailureKind, Outcome, Usage};
 use crate::output::Captured;
 use crate::plan::FilesPlan;
+use crate::plan::ops::Inline;
+use crate::tier::Tier;
 
 /// Carries out what was planned.
 pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
-    let (prepared, description) = plan.into_parts();
-    let Prepared { cleared, confinement, tier, spent, .. } = prepared;
-    is_as_judged(&cleared, &confinement.files)?;
-    let (notes, _) = scratch::open_base(scratch::Room::Little, None)
+    let (cleared, description, spent) = plan.into_parts();
+    let Setup { files, limits, .. } = setup(&description.ops, Inline::ByHandle)?;
+    is_as_judged(&cleared, &files)?;
+    let (notes, _) = scratch::open_base(scratch::Room::Little, &[])
         .map_err(|error| scratch::unscratched(&error))?;
-    let limits = &confinement.limits;
     let started = Instant::now();
     let job = Job {
         call: &cleared.file,
@@ -32,7 +35,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         notes: notes.as_fd(),
         output_max: limits.output.as_len(),
         file_bytes_max: limits.file_size.map_or(u64::MAX, ByteCount::get),
-        until: started.checked_add(limits.wall.saturating_sub(spent)).unwrap_or(started),
+        until: crate::plan::until(limits.wall.saturating_sub(spent)),
     };
     let result = job.perform();
     let usage = Usage { wall: started.elapsed(), ..Usage::default() };
@@ -49,12 +52,13 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         stdout: told.text,
         stderr: said(&told.remarks),
         usage,
-        tier,
+        tier: Tier::Inline,
         enforcement: description.enforcement,
         denials: Vec::new(),
         changes,
         notes: Vec::new(),
         session: None,
+        left_running: Vec::new(),
     })
 }
 
@@ -71,15 +75,14 @@ fn is_as_judged(work: &FileWork, files: &Files) -> Result<(), Failure> {
         (None, Some(path)) => (path, Guarantee::Protected),
         (None, None) => return Ok(()),
     };
-    let mut failure = Failure::new("write the file", format!("{path:?} has to stay as it is"))
-        .remedy("leave it alone");
-    failure.guarantee = Some(guarantee.to_string());
-    Err(failure)
+    Err(Failure::new(FailureKind::WriteFile, format!("{path:?} has to stay as it is"))
+        .with_remedy("leave it alone")
+        .with_guarantee(guarantee))
 }
 
-fn refused(error: &FileError) -> Told {
+fn refused(error: &FileError) -> ToolOutput {
     let limit = matches!(error, FileError::Late).then_some(LimitHit::Wall);
-    Told { remarks: vec![error.to_string()], limit, ..Told::default() }
+    ToolOutput { remarks: vec![error.to_string()], limit, ..ToolOutput::default() }
 }
 
 fn said(remarks: &[String]) -> Captured {

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::jail::{Cover, Covered};
-use crate::guarantee::Guarantee;
-use crate::outcome::Exit;
+use super::jail::PathMasks;
 
 /// How many settings there are: git reads `GIT_CONFIG_KEY_0` and so on.
 const COUNT: &str = "GIT_CONFIG_COUNT";
@@ -20,7 +18,7 @@ impl GitSettings {
     ///
     /// The cover of a hidden file shows the size and the time of the file, but not its inode and owner. Git
     /// must not compare these, or it would open the cover to see what has changed, and fail.
-    pub(super) fn for_cover(cover: &Cover) -> Self {
+    pub(super) fn for_cover(cover: &PathMasks) -> Self {
         let mut settings = Self::default();
         if holds_work_tree(cover.hidden()) {
             settings.0.push(("core.checkStat", "minimal".to_owned()));
@@ -55,32 +53,6 @@ impl GitSettings {
 /// The number of settings; git takes an empty value for none.
 fn number(count: &OsStr) -> Option<usize> {
     if count.is_empty() { Some(0) } else { count.to_str()?.parse().ok() }
-}
-
-/// Explains the failure of git in a work tree in which files are hidden: git reports that it may not open
-/// them, and not why.
-pub(super) fn note(exit: Exit, covered: &[Covered]) -> Option<String> {
-    /// How git ends when it gives up.
-    const FATAL: i32 = 128;
-    /// How many paths are named.
-    const NAMED_MAX: usize = 3;
-    let hidden: Vec<&Covered> =
-        covered.iter().filter(|one| one.guarantee() == Guarantee::Reads).collect();
-    if exit != Exit::Code(FATAL) || !holds_work_tree(hidden.iter().map(|one| one.path())) {
-        return None;
-    }
-    let named = hidden.iter().take(NAMED_MAX).map(|one| match one.rule() {
-        Some(rule) => format!("{:?} (rule {rule})", one.path()),
-        None => format!("{:?} (box.hide, or a rule that names it)", one.path()),
-    });
-    let named: Vec<String> = named.collect();
-    let more = hidden.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!(
-        "the policy hides {}{more}, so git cannot read or add what is there; name the other paths to \
-         commit them, or run \"git status\" outside the sandbox if git shows a hidden file as modified",
-        named.join(", ")
-    ))
 }
 
 /// Whether one of the paths lies in a work tree of git.

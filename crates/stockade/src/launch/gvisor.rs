@@ -1,6 +1,7 @@
 //! The `gvisor` tier, applied: `runsc` starts a box from a bundle that we write, on a kernel of its
-//! own. Everything it leaves is in the scratch folder, and its processes are the keeper's tree.
+//! own. Everything it leaves is in the scratch folder, and its processes are the shim's tree.
 
+mod build;
 mod bundle;
 mod ended;
 mod platform;
@@ -9,110 +10,122 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use stockade_linux::{Cgroup, CgroupLimits};
+use stockade_sandbox::{Cgroup, Running};
 
+use self::build::GvisorSetup;
 use self::bundle::Bundle;
 pub use self::platform::{Gvisor, gvisor};
 use super::absent::{self, Writable};
 use super::client::{Client, typed};
 use super::git::GitSettings;
-use super::held::Held;
 use super::image;
-use super::jail::{
-    MadeSince, admit_shipped, admit_weaknesses, look_at_covered, require_kept, tasks_max,
-};
-use super::scratch::{Room, Scratch, unscratched};
-use super::shown::{self, Covers, System};
-use super::subject::Subject;
+use super::jail::{CreatedPaths, admit_shipped, admit_weaknesses, find_masks, require_kept};
+use super::run::{Guards, SupervisedRun};
+use super::scratch::Scratch;
+use super::setup::make_scratch;
+use super::shown::{self, EmptyOverlays, System};
+use super::spec::piped_input;
+use super::tree::Tree;
 use crate::bounded::{self, Links};
-use crate::confine::{Confinement, Network};
-use crate::gate::Prepared;
+use crate::confine::Network;
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::limits::{ByteCount, Processors};
-use crate::outcome::{Failure, Outcome};
-use crate::plan::ProgramPlan;
-use crate::tier::Description;
+use crate::outcome::{Failure, FailureKind, Outcome};
+use crate::plan::{Description, Parts, ProgramPlan};
+use crate::tier::Tier;
 
 /// How much of the log of runsc is read.
 const LOG_BYTES_MAX: u64 = 8 << 20;
-/// The threads of the user-space kernel itself.
-const OWN_TASKS: u32 = 256;
-/// The memory of the user-space kernel itself.
-const OWN_MEMORY_BYTES: u64 = 128 << 20;
 
-/// A call that runs on a kernel of its own.
+/// The processes of runsc, and what they leave.
 #[derive(Debug)]
-pub(super) struct Sandboxed {
-    pub(super) held: Held,
+struct RunscTree {
+    running: Running,
     // Removed once everything in it has ended.
     scratch: Scratch,
     log: PathBuf,
     program: OsString,
 }
 
-/// Does the steps of the plan, in their order.
-pub(super) fn start(plan: ProgramPlan) -> Result<Sandboxed, Failure> {
-    let until = plan.until();
-    let (prepared, Description { mut enforcement, .. }, _) = plan.into_parts();
-    let Prepared { cleared, confinement, tier, .. } = prepared;
-    let files = &confinement.files;
+/// Carries out the plan.
+pub(super) fn start(plan: ProgramPlan) -> Result<SupervisedRun, Failure> {
+    let Parts { cleared, description, terms, until, .. } = plan.into_parts();
+    let Description { ops, mut enforcement } = description;
+    let setup = GvisorSetup::of(&ops)?;
+    let common = &setup.common;
+    let files = &common.files;
     shown::still_the_same(&cleared, &files.root)?;
-    let scratch = Scratch::make(Room::Little, Some(files)).map_err(|error| unscratched(&error))?;
-    let mut cover = look_at_covered(files, until)?;
+    let scratch = make_scratch(common)?;
+    let mut cover = find_masks(common, until)?;
     cover.leave_out_unnamed(files);
     let writable = Writable::of(files)?;
     let absent = absent::watched(&cover.unenforced(), files, &writable)?;
-    let covers = Covers::create(&scratch)?;
-    let image = confinement.oci.image.as_ref().map(image::root_of).transpose()?;
+    let covers = EmptyOverlays::create(&scratch)?;
+    let image = setup.image.as_ref().map(image::root_of).transpose()?;
     let system = if image.is_none() { System::OfMachine } else { System::OfImage };
-    let binds = shown::binds(&confinement, &cover, (&covers, shown::folder(&cleared)), system)?;
+    let binds = shown::binds(common, &cover, (&covers, shown::folder(&cleared)), system)?;
+    // Without root the caller is the only user that there is, and is called root inside.
     let is_rootless = !rustix::process::geteuid().is_root();
+    let has_user = setup.has_other_user && !is_rootless;
     let bundle = Bundle {
         argv: cleared.argv.words(),
         cwd: shown::folder(&cleared),
-        // Without root the caller is the only user that there is, and is called root inside.
-        user: if is_rootless { (0, 0) } else { shown::user(&confinement)? },
+        user: if has_user { shown::user(&files.root)? } else { (0, 0) },
         binds: &binds,
         git: GitSettings::for_cover(&cover),
         image: image.as_deref(),
     };
-    bundle.write(scratch.path(), &confinement)?;
+    bundle.write(scratch.path(), &setup)?;
     let places = Places::of(scratch.path());
-    let found = find(&places, &confinement)?;
-    let cgroup = Cgroup::create(limits(&confinement));
-    settle(&mut enforcement, &cgroup, &confinement, &found.version);
+    let found = find(&places, common.network)?;
+    let cgroup = Cgroup::create(common.cgroup);
+    settle(&mut enforcement, &cgroup, common.limits.cpu.is_some(), &found.version);
     admit_weaknesses(&mut enforcement, &cover.present);
-    cover.gaps.admit(&mut enforcement);
-    require_kept(&enforcement, &confinement)?;
+    cover.gaps.record(&mut enforcement);
+    require_kept(&enforcement, &terms.require)?;
     admit_shipped(&mut enforcement, &cover.present, &cover.gaps);
-    let disk = shown::disk(&binds, &confinement)?;
-    let words = words(&places, found.platform, &confinement);
+    let disk = shown::disk(&binds, &common.limits)?;
+    let words = words(&places, found.platform, common.network);
     let program = cleared.argv.program().to_owned();
-    let bytes = cleared.stdin.into_bytes();
+    let input = piped_input(cleared);
     let started = Instant::now();
     let running = found.client.start(&words, Some(cgroup))?;
-    let held = Held {
-        subject: Subject::from(running),
+    Ok(SupervisedRun {
+        tree: Box::new(RunscTree { running, scratch, log: places.log, program }),
         scratch: None,
         started,
-        stdin: bytes,
-        tier,
+        input,
+        tier: Tier::Gvisor,
         enforcement,
-        since: MadeSince::after(&confinement.files, &cover, &writable),
-        covered: cover.present,
-        absent,
-        disk,
-        confinement,
-        dies_at_once: false,
-        eye: None,
-    };
-    Ok(Sandboxed { held, scratch, log: places.log, program })
+        guards: Guards {
+            since: CreatedPaths::after(files, &cover, &writable),
+            covered: cover.present,
+            absent,
+            disk,
+        },
+        limits: setup.common.limits,
+        hints: terms.hints,
+        before: None,
+        joined: None,
+        ports: None,
+    })
 }
 
-impl Sandboxed {
-    /// Watches the run to its end.
-    pub(super) fn wait(self) -> Result<Outcome, Failure> {
-        let (outcome, was_killed) = self.held.wait_told();
+impl Tree for RunscTree {
+    fn running(&self) -> &Running {
+        &self.running
+    }
+
+    fn running_mut(&mut self) -> &mut Running {
+        &mut self.running
+    }
+
+    fn dies_at_once(&self) -> bool {
+        false
+    }
+
+    /// Reads the log of runsc, and removes all that it left.
+    fn release(self: Box<Self>, outcome: Outcome, was_killed: bool) -> Result<Outcome, Failure> {
+        drop(self.running);
         let log = bounded::read(&self.log, Links::Refused, LOG_BYTES_MAX).unwrap_or_default();
         let left = self.scratch.remove().err();
         let left = left.map(|error| format!("the scratch folder could not be removed: {error}"));
@@ -149,44 +162,42 @@ impl Places {
 }
 
 /// A runsc that works here.
-struct Found {
+struct FoundRunsc {
     client: Client,
     platform: &'static str,
     /// What its kernel calls itself.
     version: String,
 }
 
-fn find(places: &Places, confinement: &Confinement) -> Result<Found, Failure> {
+fn find(places: &Places, network: Option<Network>) -> Result<FoundRunsc, Failure> {
     let Some(client) = Client::find("runsc") else {
-        let words = words(places, "systrap", confinement);
+        let words = words(places, "systrap", network);
         let command = typed("runsc", &words);
         let message = format!("runsc is not in a folder of PATH; it would have run: {command}");
-        return Err(kernel_failure("find runsc", message).remedy(
+        return Err(kernel_failure(FailureKind::FindRunsc, message).with_remedy(
             "install gVisor (apt-get install runsc, or https://gvisor.dev/docs/user_guide/install), \
              or use --tier jail, which shares the machine's kernel",
         ));
     };
     match platform::of(&client) {
-        Ok((platform, version)) => Ok(Found { client, platform, version }),
+        Ok((platform, version)) => Ok(FoundRunsc { client, platform, version }),
         Err(why) => Err(kernel_failure(
-            "find a platform for runsc",
+            FailureKind::FindPlatform,
             format!("runsc starts nothing here: {why}"),
         )
-        .remedy(
+        .with_remedy(
             "see what `runsc --network=none do true` says; a filter of system calls, as in \
              containers, may forbid ptrace and user namespaces",
         )),
     }
 }
 
-fn kernel_failure(step: &str, message: String) -> Failure {
-    let mut failure = Failure::new(step, message);
-    failure.guarantee = Some(Guarantee::Kernel.to_string());
-    failure
+fn kernel_failure(kind: FailureKind, message: String) -> Failure {
+    Failure::new(kind, message).with_guarantee(Guarantee::Kernel)
 }
 
 /// All words of the command but its name.
-fn words(places: &Places, platform: &str, confinement: &Confinement) -> Vec<OsString> {
+fn words(places: &Places, platform: &str, network: Option<Network>) -> Vec<OsString> {
     let with = |name: &str, path: &Path| {
         let mut word = OsString::from(name);
         word.push(path);
@@ -194,35 +205,25 @@ fn words(places: &Places, platform: &str, confinement: &Confinement) -> Vec<OsSt
     };
     let mut words = vec![with("--root=", &places.state), with("--log=", &places.log)];
     words.extend(platform::globals(platform).map(OsString::from));
-    words.push(match confinement.network {
-        Network::None => "--network=none".into(),
-        Network::Host => "--network=host".into(),
-    });
+    words.extend(network.map(|network| match network {
+        // There is a loopback in any case.
+        Network::None | Network::Loopback => OsString::from("--network=none"),
+        Network::Host => OsString::from("--network=host"),
+    }));
     words.extend([OsString::from("run"), with("--bundle=", &places.bundle)]);
     words.push(places.name.clone());
     words
 }
 
-/// The limits of the whole sandbox, its kernel included.
-fn limits(confinement: &Confinement) -> CgroupLimits {
-    let limits = &confinement.limits;
-    let memory = limits.memory.map(ByteCount::get);
-    CgroupLimits {
-        memory_bytes_max: memory.map(|bytes| bytes.saturating_add(OWN_MEMORY_BYTES)),
-        tasks_max: tasks_max(limits).map(|most| most.saturating_add(OWN_TASKS)),
-        cpu_millis_per_second: limits.cpus.map(Processors::thousandths),
-    }
-}
-
 /// Says what the cgroups keep, and what the kernel of the box calls itself.
-fn settle(enforcement: &mut [Enforced], cgroup: &Cgroup, confinement: &Confinement, version: &str) {
+fn settle(enforcement: &mut [Enforced], cgroup: &Cgroup, counts_cpu: bool, version: &str) {
     let missing: Vec<String> = cgroup
         .missing()
         .iter()
         .map(|(one, errno)| format!("no cgroup for {one}: {errno}"))
         .collect();
     let is_rootless = !rustix::process::geteuid().is_root();
-    let uncounted = confinement.limits.cpu.is_some() && cgroup.cpu().is_none();
+    let uncounted = counts_cpu && cgroup.cpu().is_none();
     for line in enforcement {
         if is_rootless {
             line.by.retain(|by| *by != "other-user");

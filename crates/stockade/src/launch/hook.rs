@@ -11,23 +11,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
-use stockade_linux::{Spec, Stdin};
+use stockade_sandbox::{Spec, Stdin};
 
 use super::git::GitSettings;
-use super::held::Held;
 use super::machine::probe;
-use super::scratch::{Room, Scratch};
-use super::spec::{environment, not_started, rlimits, signal_scope};
-use super::subject::Subject;
+use super::process;
+use super::run::{Guards, SupervisedRun};
+use super::setup::make_scratch;
+use super::spec::{added, not_started};
+use super::tree::ProgramTree;
+use super::watch::Input;
 use crate::bounded;
-use crate::confine::{Confinement, Files, Network, Oci, Watched};
-use crate::hooks::{Ended, Fault, Ran, Runner};
-use crate::inspect::Seen;
+use crate::confine::{Confinement, Files, Network, Oci, Ports, Watched};
+use crate::hooks::{CommandExit, CommandOutput, HookFault, Runner};
+use crate::inspect::FileSnapshot;
 use crate::limits::{ByteCount, LimitHit, Limits};
-use crate::outcome::{Exit, Failure, Outcome};
-use crate::policy::hook::HookCommand;
+use crate::outcome::{Exit, Failure, FailureKind, Outcome};
+use crate::plan;
+use crate::policy::hooks::HookCommand;
 use crate::policy::{Policy, Variable};
-use crate::tier::{Tier, process};
+use crate::tier::Tier;
 
 /// What is read of each stream of a hook.
 const OUTPUT_MAX: ByteCount = ByteCount::mib(1);
@@ -38,7 +41,7 @@ pub(crate) struct HookRunner {
     root: PathBuf,
     search_path: Vec<PathBuf>,
     /// The files of hooks as they were when the policy was read.
-    files: Seen,
+    files: FileSnapshot,
 }
 
 impl HookRunner {
@@ -49,69 +52,71 @@ impl HookRunner {
         Self {
             root: root.to_owned(),
             search_path: policy.settings.search_path.clone(),
-            files: Seen::of(paths.collect()),
+            files: FileSnapshot::of(paths.collect()),
         }
     }
 
     /// That the files of a command are as they were.
-    fn check(&self, command: &HookCommand) -> Result<(), Fault> {
+    fn check(&self, command: &HookCommand) -> Result<(), HookFault> {
         let own = command.files(&self.root);
         match self.files.changed(|path| own.iter().any(|file| file == path)) {
-            Some(path) => Err(Fault::Changed(format!("{path:?}"))),
+            Some(path) => Err(HookFault::Changed(format!("{path:?}"))),
             None => Ok(()),
         }
     }
 
-    fn held(&self, command: &HookCommand, stdin: Vec<u8>, wall: Duration) -> Result<Held, Failure> {
+    fn start(
+        &self,
+        command: &HookCommand,
+        stdin: Vec<u8>,
+        wall: Duration,
+    ) -> Result<SupervisedRun, Failure> {
         let words = command.words();
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
         let (program, path) = self.open(name)?;
         let confinement = self.confinement(command, wall);
-        let description = process::describe(&confinement, probe());
-        let scratch =
-            Scratch::make(Room::Much, None).map_err(|error| super::scratch::unscratched(&error))?;
-        let own_folder = scratch.path().as_os_str();
+        let description = plan::describe(Tier::Process, &confinement, probe())?;
+        let setup = process::setup(&description.ops)?;
+        let scratch = make_scratch(&setup)?;
+        let added = added(&setup, Some(scratch.path()), &GitSettings::default(), None)?;
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let cwd = rustix::fs::openat(CWD, &self.root, folder, Mode::empty())
-            .map_err(|errno| Failure::new("open the project", errno.to_string()))?;
+            .map_err(|errno| Failure::new(FailureKind::OpenProject, errno.to_string()))?;
         let spec = Spec {
             script: is_script(&program).then(|| c_string(path.as_os_str())).transpose()?,
             program,
             argv: words.iter().map(|word| c_string(word)).collect::<Result<_, _>>()?,
-            env: environment(&confinement, own_folder, own_folder, &GitSettings::default())?,
+            env: added.env,
             cwd,
             stdin: Stdin::Piped,
-            rlimits: rlimits(&confinement)?,
-            processes_max: confinement.limits.processes,
-            signal_scope: signal_scope(&description.steps)?,
+            merges_output: false,
+            rlimits: added.rlimits,
+            processes_max: added.processes_max,
+            signal_scope: added.signal_scope,
         };
-        let dies_at_once = spec.signal_scope.is_some();
+        let is_scoped = spec.signal_scope.is_some();
         let started = Instant::now();
-        let running = stockade_linux::start(spec).map_err(not_started)?;
-        Ok(Held {
-            subject: Subject::from(running),
+        let running = stockade_sandbox::start(spec).map_err(not_started)?;
+        Ok(SupervisedRun {
+            tree: ProgramTree::of_process(running, is_scoped),
             scratch: Some(scratch),
             started,
-            stdin,
-            confinement,
+            input: Input { bytes: stdin, is_open: false },
+            limits: setup.limits,
+            hints: Vec::new(),
             tier: Tier::Process,
             enforcement: description.enforcement,
-            covered: Vec::new(),
-            since: None,
-            absent: Vec::new(),
-            disk: None,
-            dies_at_once,
-            eye: None,
+            guards: Guards::default(),
+            before: None,
+            joined: None,
+            ports: None,
         })
     }
 
     /// The program of this name: by its path, or in the folders of the search path.
     fn open(&self, name: &OsStr) -> Result<(OwnedFd, PathBuf), Failure> {
-        let missing = |why: &str| {
-            let mut failure = Failure::new("find the program", format!("{name:?}: {why}"));
-            failure.no_such_program = true;
-            failure
-        };
+        let missing =
+            |why: &str| Failure::new(FailureKind::MissingProgram, format!("{name:?}: {why}"));
         let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
             vec![PathBuf::from(name)]
         } else {
@@ -156,7 +161,9 @@ impl HookRunner {
                 own: Arc::default(),
             },
             network: Network::Host,
+            ports: Ports::default(),
             oci: Oci::default(),
+            session: None,
             hints: Vec::new(),
         }
     }
@@ -185,24 +192,31 @@ impl HookRunner {
 }
 
 impl Runner for HookRunner {
-    fn run(&self, command: &HookCommand, stdin: Vec<u8>, wall: Duration) -> Result<Ran, Fault> {
+    fn run(
+        &self,
+        command: &HookCommand,
+        stdin: Vec<u8>,
+        wall: Duration,
+    ) -> Result<CommandOutput, HookFault> {
         self.check(command)?;
-        let held = self.held(command, stdin, wall);
-        let held = held.map_err(|failure| Fault::NotStarted(failure.message))?;
-        Ok(ran(held.wait(), wall))
+        let outcome = self.start(command, stdin, wall).and_then(|run| run.wait(None));
+        let outcome = outcome
+            .map(|finished| finished.outcome)
+            .map_err(|failure| HookFault::NotStarted(failure.message().to_owned()))?;
+        Ok(ran(outcome, wall))
     }
 }
 
-fn ran(outcome: Outcome, wall: Duration) -> Ran {
+fn ran(outcome: Outcome, wall: Duration) -> CommandOutput {
     let ended = match (outcome.limit, outcome.exit) {
-        (Some(LimitHit::Wall), _) => Ended::TimedOut(wall),
-        (Some(limit), _) => Ended::Limit(limit),
-        (None, Exit::Code(code)) => Ended::Code(code),
-        (None, Exit::Signal(signal)) => Ended::Signal(signal),
-        (None, Exit::Unknown) => Ended::Lost,
+        (Some(LimitHit::Wall), _) => CommandExit::TimedOut(wall),
+        (Some(limit), _) => CommandExit::Limit(limit),
+        (None, Exit::Code(code)) => CommandExit::Code(code),
+        (None, Exit::Signal(signal)) => CommandExit::Signal(signal),
+        (None, Exit::Unknown) => CommandExit::Lost,
     };
     let is_cut = outcome.stdout.dropped > 0 || outcome.stderr.dropped > 0;
-    Ran { ended, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes, is_cut }
+    CommandOutput { ended, stdout: outcome.stdout.bytes, stderr: outcome.stderr.bytes, is_cut }
 }
 
 fn is_executable(handle: &OwnedFd, path: &Path) -> bool {
@@ -212,11 +226,11 @@ fn is_executable(handle: &OwnedFd, path: &Path) -> bool {
         && rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
-fn is_script(handle: &OwnedFd) -> bool {
+pub(super) fn is_script(handle: &OwnedFd) -> bool {
     bounded::read_head(handle.as_fd(), 2).is_ok_and(|start| start == *b"#!")
 }
 
 fn c_string(text: &OsStr) -> Result<CString, Failure> {
     CString::new(text.as_bytes())
-        .map_err(|_nul| Failure::new("start the program", "its words hold a NUL byte"))
+        .map_err(|_nul| Failure::new(FailureKind::StartProgram, "its words hold a NUL byte"))
 }

@@ -10,7 +10,7 @@ use super::container::Engine;
 use super::scratch::{Room, Scratch};
 use crate::call::CallId;
 use crate::confine::{ImageName, Network, Oci, data_folder};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 
 /// Folders that every root needs, with their rights: what is mounted on, and scratch.
 const NEEDED: [(&str, u32); 5] =
@@ -47,11 +47,14 @@ pub fn import(source: &Path, image: &ImageName, oci: &Oci) -> Result<Imported, F
 pub(super) fn root_of(image: &ImageName) -> Result<PathBuf, Failure> {
     let root = place_of(image).map(|place| place.join("root")).filter(|root| root.is_dir());
     root.ok_or_else(|| {
-        Failure::new("find the image", format!("there is no image {image} for the tier gvisor"))
-            .remedy(format!(
-                "stockade image import DIR {image} makes one of a local folder or a tar file; \
+        Failure::new(
+            FailureKind::FindImage,
+            format!("there is no image {image} for the tier gvisor"),
+        )
+        .with_remedy(format!(
+            "stockade image import DIR {image} makes one of a local folder or a tar file; \
                  without an image the box shows this machine's system folders"
-            ))
+        ))
     })
 }
 
@@ -113,14 +116,15 @@ fn unpack(source: &Path, root: &Path) -> Result<(), Failure> {
     let mut start = [0_u8; 2];
     let mut file = File::open(source).map_err(at_source)?;
     if file.read_exact(&mut start).is_ok() && start == GZIP {
-        return Err(failed(format!("{source:?} is compressed"))
-            .remedy("unpack it first: gunzip FILE, or zstd -d FILE, leaves a plain tar file"));
+        return Err(failed(format!("{source:?} is compressed")).with_remedy(
+            "unpack it first: gunzip FILE, or zstd -d FILE, leaves a plain tar file",
+        ));
     }
     let file = File::open(source).map_err(at_source)?;
     let mut archive = tar::Archive::new(file);
     archive.set_preserve_permissions(true);
     archive.unpack(root).map_err(|error| {
-        failed_at(source, &error).remedy("it has to be a plain tar file, or a folder")
+        failed_at(source, &error).with_remedy("it has to be a plain tar file, or a folder")
     })
 }
 
@@ -131,7 +135,7 @@ fn give_to_engine(
     oci: &Oci,
 ) -> Result<Option<&'static str>, Failure> {
     let Some(engine) = Engine::find(oci, Network::None) else { return Ok(None) };
-    let scratch = Scratch::make(Room::Much, None).map_err(|error| failed(error.to_string()))?;
+    let scratch = Scratch::make(Room::Much, &[]).map_err(|error| failed(error.to_string()))?;
     let path = scratch.path().join("image.tar");
     pack(root, &path).map_err(|error| failed_at(&path, &error))?;
     let answer =
@@ -139,7 +143,7 @@ fn give_to_engine(
     if !answer.is_good() {
         let message = format!("{} could not take it: {}", engine.program(), answer.complaint());
         return Err(failed(message)
-            .remedy(format!("see what `{} info` says of this machine", engine.program())));
+            .with_remedy(format!("see what `{} info` says of this machine", engine.program())));
     }
     Ok(Some(engine.program()))
 }
@@ -168,7 +172,7 @@ fn replace(staging: &Path, place: &Path) -> io::Result<()> {
 }
 
 fn failed(message: impl Into<String>) -> Failure {
-    Failure::new("import the image", message)
+    Failure::new(FailureKind::ImportImage, message)
 }
 
 fn failed_at(path: &Path, error: &io::Error) -> Failure {

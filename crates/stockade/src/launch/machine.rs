@@ -12,9 +12,9 @@ pub fn probe() -> Machine {
     static SIGNAL_SCOPE: OnceLock<bool> = OnceLock::new();
     static REFUSES_NAMES: OnceLock<bool> = OnceLock::new();
     Machine {
-        landlock_abi: stockade_linux::landlock_abi(),
-        signal_scope: *SIGNAL_SCOPE.get_or_init(|| stockade_linux::landlock_abi() >= Some(6)),
-        refuses_names: *REFUSES_NAMES.get_or_init(stockade_linux::can_refuse_names),
+        landlock_abi: stockade_sandbox::landlock_abi(),
+        signal_scope: *SIGNAL_SCOPE.get_or_init(|| stockade_sandbox::landlock_abi() >= Some(6)),
+        refuses_names: *REFUSES_NAMES.get_or_init(stockade_sandbox::can_refuse_names),
         is_root: rustix::process::geteuid().is_root(),
         bounds_address_space: cfg!(target_os = "linux"),
         supervisor_hidden: HIDDEN.load(Ordering::Relaxed),
@@ -36,7 +36,7 @@ pub fn calls_at_once() -> usize {
 /// Makes this process unreadable to others of the same user: no core dump, no `/proc/PID/environ`.
 /// The command line does this first; a host that wants its own core dumps does not.
 pub fn hide_supervisor() -> std::io::Result<()> {
-    stockade_linux::forbid_dumps()?;
+    stockade_sandbox::forbid_dumps()?;
     HIDDEN.store(true, Ordering::Relaxed);
     Ok(())
 }

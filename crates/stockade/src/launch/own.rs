@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::confine::{Files, Keep, OwnKind, OwnPath};
 use crate::guarantee::Guarantee;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 
 /// Sees to it that every place of ours in these files can be hidden or protected by a mount. A name
 /// that is not there has no mount, so that a folder that could be made later is made now.
@@ -21,13 +21,13 @@ pub(super) fn secure(files: &Files) -> Result<(), Failure> {
                  which the sandbox could replace",
                 own.path
             );
-            return Err(failed(own, &message).remedy(
+            return Err(failed(own, &message).with_remedy(
                 "name the folder that the link leads to in the variable, or another root",
             ));
         }
         if files.root.starts_with(&own.path) || is_inside(own, files) {
             let message = format!("{:?} lies in one of Stockade's own folders", own.path);
-            return Err(failed(own, &message).remedy(
+            return Err(failed(own, &message).with_remedy(
                 "use another folder as the project, and take it out of box.read and box.write",
             ));
         }
@@ -38,7 +38,7 @@ pub(super) fn secure(files: &Files) -> Result<(), Failure> {
                 Err(Errno::ACCESS | Errno::ROFS | Errno::PERM) if !is_written => {}
                 Err(errno) => {
                     let message = format!("could not make sure of {:?}: {errno}", own.path);
-                    return Err(failed(own, &message).remedy(
+                    return Err(failed(own, &message).with_remedy(
                         "a sandboxed program could make it otherwise: see what is at that path, or \
                          use a project that does not hold it",
                     ));
@@ -67,7 +67,7 @@ pub(super) fn no_links(files: &Files) -> Result<(), Failure> {
         "{:?} is a link by which Stockade was started, and the sandbox could replace it",
         own.path
     );
-    Err(failed(own, &message).remedy(
+    Err(failed(own, &message).with_remedy(
         "start it by the path that the link leads to, or install it outside of the project, as with \
          `cargo install`",
     ))
@@ -82,17 +82,15 @@ pub(super) fn none_exposed(files: &Files) -> Result<(), Failure> {
          nothing in a folder can be kept from it",
         own.path
     );
-    Err(failed(own, &message).remedy(
+    Err(failed(own, &message).with_remedy(
         "use a project that does not hold it (for the program: install it elsewhere, as with \
          `cargo install`), or a machine that allows user namespaces (see `stockade doctor`)",
     ))
 }
 
 fn failed(own: &OwnPath, message: &str) -> Failure {
-    let mut failure = Failure::new("keep Stockade's own files", message);
     let guarantee = if own.keep == Keep::Hidden { Guarantee::Reads } else { Guarantee::Protected };
-    failure.guarantee = Some(guarantee.to_string());
-    failure
+    Failure::new(FailureKind::ProtectOwnFiles, message).with_guarantee(guarantee)
 }
 
 /// Makes a folder and those above it, through no link, and opens it.

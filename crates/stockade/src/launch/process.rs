@@ -3,47 +3,91 @@
 use std::time::Instant;
 
 use super::git::GitSettings;
-use super::held::Held;
-use super::scratch::{Room, Scratch, unscratched};
-use super::spec::{Added, environment, input, not_started, rlimits, signal_scope, spec};
-use super::subject::Subject;
-use crate::gate::Prepared;
+use super::run::{Guards, SupervisedRun};
+use super::setup::{Setup, has_all, make_scratch, misplaced};
+use super::spec::{added, input, not_started, spec};
+use super::tree::ProgramTree;
 use crate::outcome::Failure;
-use crate::plan::ProgramPlan;
-use crate::tier::Description;
+use crate::plan::ops::Op;
+use crate::plan::{Parts, ProgramPlan};
+use crate::tier::Tier;
 
-/// Does the steps of the plan, in their order.
-pub(super) fn start(plan: ProgramPlan) -> Result<Held, Failure> {
-    let (prepared, description, _) = plan.into_parts();
-    let Description { steps, enforcement } = description;
-    let Prepared { cleared, confinement, tier, .. } = prepared;
-    let scratch =
-        Scratch::make(Room::Much, Some(&confinement.files)).map_err(|error| unscratched(&error))?;
-    let own_folder = scratch.path().as_os_str();
-    let added = Added {
-        env: environment(&confinement, own_folder, own_folder, &GitSettings::default())?,
-        rlimits: rlimits(&confinement)?,
-        processes_max: confinement.limits.processes,
-        signal_scope: signal_scope(&steps)?,
-        scratch: scratch.path().to_owned(),
-    };
-    let spec = spec(&cleared, added)?;
-    let dies_at_once = spec.signal_scope.is_some();
+/// What the shim does for every program.
+const ALWAYS: [Op; 5] =
+    [Op::Shim, Op::NoNewPrivileges, Op::CloseDescriptors, Op::Exec, Op::CleanUp];
+
+/// Carries out the plan.
+pub(super) fn start(plan: ProgramPlan) -> Result<SupervisedRun, Failure> {
+    let Parts { cleared, description, terms, .. } = plan.into_parts();
+    let setup = setup(&description.ops)?;
+    let scratch = make_scratch(&setup)?;
+    let spec = spec(&cleared, added(&setup, Some(scratch.path()), &GitSettings::default(), None)?)?;
+    let is_scoped = spec.signal_scope.is_some();
+    let input = input(cleared);
     let started = Instant::now();
-    let running = stockade_linux::start(spec).map_err(not_started)?;
-    Ok(Held {
-        subject: Subject::from(running),
+    let running = stockade_sandbox::start(spec).map_err(not_started)?;
+    Ok(SupervisedRun {
+        tree: ProgramTree::of_process(running, is_scoped),
         scratch: Some(scratch),
         started,
-        stdin: input(cleared),
-        confinement,
-        tier,
-        enforcement,
-        covered: Vec::new(),
-        since: None,
-        absent: Vec::new(),
-        disk: None,
-        dies_at_once,
-        eye: None,
+        input,
+        limits: setup.limits,
+        hints: terms.hints,
+        tier: Tier::Process,
+        enforcement: description.enforcement,
+        guards: Guards::default(),
+        before: None,
+        joined: None,
+        ports: None,
     })
 }
+
+/// What the operations add up to.
+pub(super) fn setup(ops: &[Op]) -> Result<Setup, Failure> {
+    has_all(ops, &ALWAYS, Tier::Process)?;
+    let mut setup = Setup::empty();
+    for op in ops {
+        match op {
+            Op::Survey(_)
+            | Op::Shim
+            | Op::NoNewPrivileges
+            | Op::CloseDescriptors
+            | Op::Exec
+            | Op::CleanUp => {}
+            Op::Scratch(scratch) => setup.scratch = Some(scratch.clone()),
+            Op::Environment(environment) => setup.environment = Some(environment.clone()),
+            Op::Rlimit(limit) => setup.rlimit(*limit),
+            Op::SignalScope { .. } => setup.signal_scope = true,
+            Op::Watch(watch) => setup.watch(*watch),
+            Op::GuardOwn(_)
+            | Op::Unenforced(..)
+            | Op::Namespaces(_)
+            | Op::Network(_)
+            | Op::JoinSession { .. }
+            | Op::Publish(_)
+            | Op::HostPort(_)
+            | Op::HostName(_)
+            | Op::ForbidNesting
+            | Op::NewRoot
+            | Op::Mount(_)
+            | Op::Hide(_)
+            | Op::Protect(_)
+            | Op::Check(..)
+            | Op::SealRoot
+            | Op::Cgroup(_)
+            | Op::Broker
+            | Op::RefuseCreation
+            | Op::DropCapabilities
+            | Op::Allow(_)
+            | Op::Landlock
+            | Op::Seccomp(_)
+            | Op::Attest
+            | Op::Oci(_)
+            | Op::Inline(_) => return Err(misplaced(op, Tier::Process)),
+        }
+    }
+    Ok(setup.complete())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! What to do about a mechanism that a machine does not give: the usual reasons, the likeliest
 //! first, each with how it is recognised.
 
-use stockade_linux::{Errno, StartError, Step};
+use stockade_sandbox::{Errno, StartError, Step};
 
 use crate::guarantee::Guarantee;
 use crate::limits::shortage;
@@ -130,7 +130,7 @@ const STEPS: [(Guarantee, &[Step]); 8] = [
     ),
     (Guarantee::Reads, &[Step::HidePath]),
     (Guarantee::Protected, &[Step::ProtectPath]),
-    (Guarantee::Network, &[Step::RaiseLoopback]),
+    (Guarantee::Network, &[Step::RaiseLoopback, Step::EnterNetwork, Step::MakeSockets]),
     (
         Guarantee::Privileges,
         &[
@@ -148,7 +148,7 @@ const STEPS: [(Guarantee, &[Step]); 8] = [
             Step::ListProcesses,
             Step::ScopeTree,
             Step::ScopeProgram,
-            Step::TieToKeeper,
+            Step::TieToShim,
         ],
     ),
     (Guarantee::TreeLimits, &[Step::JoinCgroups, Step::CountProcesses]),

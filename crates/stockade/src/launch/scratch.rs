@@ -14,9 +14,9 @@ use rustix::io::Errno;
 
 use super::removal::{TIME_MAX, open_closed, open_folder, remove};
 use crate::call::CallId;
-use crate::confine::{Files, last_scratch_base, real, scratch_bases};
+use crate::confine::{real, scratch_bases};
 use crate::files::leftover;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 
 /// How long the removal of a folder may take that others left: a start goes on then, and the next one
 /// sees to the rest.
@@ -38,8 +38,8 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Makes a folder that only this user can enter, and that is in none of these folders if that can
     /// be arranged.
-    pub(super) fn make(room: Room, files: Option<&Files>) -> std::io::Result<Self> {
-        let (base, base_path) = open_base(room, files)?;
+    pub(super) fn make(room: Room, outside: &[PathBuf]) -> std::io::Result<Self> {
+        let (base, base_path) = open_base(room, outside)?;
         for _ in 0..MAKE_TRIES {
             let name = OsString::from(format!("run-{}", CallId::new()));
             rustix::fs::mkdirat(&base, &name, Mode::RWXU)?;
@@ -97,13 +97,37 @@ fn claim(base: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
 /// Removes what runs of killed supervisors left behind. Returns how many folders and files went.
 pub fn sweep() -> std::io::Result<usize> {
     // Where there is none, one is made: a sandbox that starts now must not be the first to do so.
-    open_base(Room::Little, None)?;
+    open_base(Room::Little, &[])?;
     let mut swept = 0_usize;
-    for path in scratch_bases().into_iter().chain([last_scratch_base()]) {
+    for path in scratch_bases() {
         let Ok(base) = open_private(&path) else { continue };
         swept = swept.saturating_add(sweep_in(base.as_fd())?);
     }
     Ok(swept)
+}
+
+/// Folders of this user for programs that would keep their files in `TMPDIR`, which a sandbox may show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EngineFolder {
+    /// Temporary files, as large as an image.
+    Temporary,
+    /// What an engine knows of its containers until the machine is started again.
+    Runtime,
+}
+
+impl EngineFolder {
+    /// Makes it if it is not there.
+    pub(super) fn make(self) -> std::io::Result<PathBuf> {
+        let (name, room) = match self {
+            Self::Temporary => ("engines-tmp", Room::OnDisk),
+            Self::Runtime => ("engines-run", Room::Little),
+        };
+        let (base, path) = open_base(room, &[])?;
+        match rustix::fs::mkdirat(&base, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => Ok(path.join(name)),
+            Err(errno) => Err(errno.into()),
+        }
+    }
 }
 
 fn sweep_in(base: BorrowedFd<'_>) -> std::io::Result<usize> {
@@ -137,23 +161,25 @@ pub(super) enum Room {
     Little,
     /// What a program writes, so that memory is not the place for it.
     Much,
+    /// So much that only the folder for large temporary files is the place for it.
+    OnDisk,
 }
 
 /// The folder of this user that holds all scratch folders, outside of these files if that can be
 /// arranged. Where someone else has taken its name in a shared folder, the next place is taken.
-pub(super) fn open_base(room: Room, files: Option<&Files>) -> std::io::Result<(OwnedFd, PathBuf)> {
+pub(super) fn open_base(room: Room, outside: &[PathBuf]) -> std::io::Result<(OwnedFd, PathBuf)> {
     let mut bases = scratch_bases();
-    if room == Room::Much {
-        // Stable: the order among others stays as it is.
-        bases.sort_by_key(|base| is_cramped(base));
+    // Stable: the order among others stays as it is.
+    match room {
+        Room::Little => {}
+        Room::Much => bases.sort_by_cached_key(|base| is_cramped(base)),
+        Room::OnDisk => bases.sort_by_key(|base| !base.starts_with("/var/tmp")),
     }
-    let is_shown = |base: &PathBuf| {
-        let base = real(base);
-        files.is_some_and(|files| files.own.iter().any(|own| own.path == base))
-    };
-    bases.sort_by_key(is_shown);
+    if !outside.is_empty() {
+        bases.sort_by_cached_key(|base| outside.contains(&real(base)));
+    }
     let mut first = None;
-    for base in bases.into_iter().chain([last_scratch_base()]) {
+    for base in bases {
         match made(&base) {
             Ok(handle) => return Ok((handle, base)),
             Err(error) => first = first.or(Some(error)),
@@ -193,6 +219,6 @@ fn open_private(path: &Path) -> std::io::Result<OwnedFd> {
 
 /// Why there is no scratch folder.
 pub(super) fn unscratched(error: &std::io::Error) -> Failure {
-    Failure::new("make the scratch folder", error.to_string())
-        .remedy("make room in /tmp or /var/tmp, and let this user make folders in one of them")
+    Failure::new(FailureKind::MakeScratch, error.to_string())
+        .with_remedy("make room in /tmp or /var/tmp, and let this user make folders in one of them")
 }

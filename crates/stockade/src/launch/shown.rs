@@ -5,21 +5,23 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 
 use super::disk::Disk;
-use super::jail::{Cover, Covered, not_whole_machine, placed};
+use super::jail::{MaskedPath, PathMasks, not_whole_machine, placed};
 use super::own;
 use super::scratch::{Scratch, unscratched};
-use crate::confine::{Confinement, SYSTEM};
-use crate::gate::Cleared;
+use super::setup::Setup;
+use crate::confine::SYSTEM;
+use crate::gate::ProgramWork;
 use crate::guarantee::Guarantee;
-use crate::outcome::Failure;
+use crate::limits::Limits;
+use crate::outcome::{Failure, FailureKind};
+use crate::plan::ops::{Access, Mount};
 
-/// The folder for temporary files in the box, and its home.
-pub(super) const TEMPORARY: &str = "/tmp";
-/// How large that may become, in memory that counts as the box's.
-pub(super) const TEMPORARY_BYTES: u64 = 1 << 30;
+/// The folder in which a program starts that has none of the project.
+const TEMPORARY: &str = "/tmp";
 /// Who runs a program where the project is root's.
 const NOBODY: u32 = 65534;
 
@@ -34,13 +36,6 @@ pub(super) struct Bind {
     pub(super) access: Access,
 }
 
-/// Whether it can be written there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    ReadOnly,
-    Writable,
-}
-
 /// Whose system folders the box has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum System {
@@ -53,13 +48,13 @@ pub(super) enum System {
 /// Files and folders to be shown in place of what is hidden. They cannot be opened: an empty file would be
 /// taken for the content.
 #[derive(Debug)]
-pub(super) struct Covers {
+pub(super) struct EmptyOverlays {
     base: PathBuf,
     closed: PathBuf,
     empty: PathBuf,
 }
 
-impl Covers {
+impl EmptyOverlays {
     /// Creates them in the folder of a run.
     pub(super) fn create(scratch: &Scratch) -> Result<Self, Failure> {
         let [base, closed, empty] =
@@ -74,7 +69,7 @@ impl Covers {
     /// What is shown in place of a path. The working directory has to be entered, and is empty.
     fn instead_of(&self, path: &Path, number: usize, cwd: &Path) -> Result<PathBuf, Failure> {
         let found = fs::symlink_metadata(path)
-            .map_err(|error| Failure::new("hide a path", format!("{path:?}: {error}")))?;
+            .map_err(|error| Failure::new(FailureKind::HidePath, format!("{path:?}: {error}")))?;
         if found.is_dir() {
             return Ok(if path == cwd { self.empty.clone() } else { self.closed.clone() });
         }
@@ -102,34 +97,47 @@ fn create_file_like(path: &Path, other: &fs::Metadata) -> std::io::Result<()> {
 
 /// The project and what the policy adds to it, with what is hidden and protected in it.
 pub(super) fn binds(
-    confinement: &Confinement,
-    cover: &Cover,
-    (covers, cwd): (&Covers, &Path),
+    setup: &Setup,
+    cover: &PathMasks,
+    (covers, cwd): (&EmptyOverlays, &Path),
     system: System,
 ) -> Result<Vec<Bind>, Failure> {
-    let files = &confinement.files;
+    let files = &setup.files;
     not_whole_machine(files)?;
     own::no_links(files)?;
-    let place = |paths: &[PathBuf]| {
-        paths.iter().map(|path| placed(path, &files.root)).collect::<Result<Vec<_>, _>>()
-    };
-    let (read, write) = (place(&files.read)?, place(&files.write)?);
     let mut binds = Vec::new();
-    if !write.contains(&files.root) {
-        binds.push(Bind::own(&files.root, Access::ReadOnly));
+    for mount in &setup.mounts {
+        match mount {
+            Mount::Project(path, access) => binds.push(Bind::own(path, *access)),
+            Mount::Path(path, access) => {
+                binds.push(Bind::own(&placed(path, &files.root)?, *access));
+            }
+            // These are made by the engine or runsc, or follow below.
+            Mount::System(_)
+            | Mount::Devices { .. }
+            | Mount::Proc
+            | Mount::HideInProc(_)
+            | Mount::Memory { .. }
+            | Mount::Session { .. }
+            | Mount::Home(_)
+            | Mount::Exception(_)
+            | Mount::Pins
+            | Mount::Toolchain(_) => {}
+        }
     }
-    binds.extend(write.iter().map(|path| Bind::own(path, Access::Writable)));
-    binds.extend(read.iter().map(|path| Bind::own(path, Access::ReadOnly)));
     let mut shown: Vec<PathBuf> = binds.iter().map(|bind| bind.target.clone()).collect();
     if system == System::OfMachine {
         shown.extend(SYSTEM.map(PathBuf::from));
         shown.extend(files.toolchains.iter().map(|one| one.path.clone()));
     }
     // A link has no mount of its own; what that weakens is in the enforcement.
-    let kept: Vec<&Covered> = cover.present.iter().filter(|one| is_shown(one, &shown)).collect();
+    let kept: Vec<&MaskedPath> = cover.present.iter().filter(|one| is_shown(one, &shown)).collect();
     let outer = binds.len();
     binds.extend(cover.exceptions.iter().map(|one| Bind::own(one.path(), Access::Writable)));
-    pin(&write, &kept, cover, &mut binds);
+    if setup.mounts.contains(&Mount::Pins) {
+        let write = files.write.iter().map(|path| placed(path, &files.root));
+        pin(&write.collect::<Result<Vec<_>, _>>()?, &kept, cover, &mut binds);
+    }
     for (number, one) in kept.into_iter().enumerate() {
         let source = if one.guarantee() == Guarantee::Reads {
             covers.instead_of(one.path(), number, cwd)?
@@ -151,13 +159,13 @@ impl Bind {
     }
 }
 
-fn is_shown(one: &Covered, shown: &[PathBuf]) -> bool {
+fn is_shown(one: &MaskedPath, shown: &[PathBuf]) -> bool {
     !one.is_link() && shown.iter().any(|folder| one.path().starts_with(folder))
 }
 
 /// Pins every folder on the way down to what is kept, so that none can be moved aside with it. What lies
 /// in a protected folder cannot be moved anyway, and a pin would make it writable.
-fn pin(write: &[PathBuf], kept: &[&Covered], cover: &Cover, binds: &mut Vec<Bind>) {
+fn pin(write: &[PathBuf], kept: &[&MaskedPath], cover: &PathMasks, binds: &mut Vec<Bind>) {
     for one in kept {
         for folder in write.iter().filter(|folder| one.path().starts_with(folder)) {
             let above = one.path().ancestors().skip(1).take_while(|above| above != folder);
@@ -173,7 +181,7 @@ fn pin(write: &[PathBuf], kept: &[&Covered], cover: &Cover, binds: &mut Vec<Bind
 
 /// That a program of the project is still the file that was judged, for a runtime finds it by name.
 /// Programs of the system are found by name too, where only root can change them.
-pub(super) fn still_the_same(cleared: &Cleared, root: &Path) -> Result<(), Failure> {
+pub(super) fn still_the_same(cleared: &ProgramWork, root: &Path) -> Result<(), Failure> {
     let Some(program) = cleared.program.as_ref().filter(|one| one.path.starts_with(root)) else {
         return Ok(());
     };
@@ -182,37 +190,39 @@ pub(super) fn still_the_same(cleared: &Cleared, root: &Path) -> Result<(), Failu
     match (judged, now) {
         (Ok(judged), Ok(now)) if judged == now => Ok(()),
         _ => Err(Failure::new(
-            "find the program",
+            FailureKind::FindProgram,
             format!("{:?} is not the file any more that was judged", program.found_at),
         )),
     }
 }
 
 /// Where the program starts, by its path in the box.
-pub(super) fn folder(cleared: &Cleared) -> &Path {
+pub(super) fn folder(cleared: &ProgramWork) -> &Path {
     cleared.folder.path().unwrap_or(Path::new(TEMPORARY))
 }
 
 /// How full the disk is that the box can write.
-pub(super) fn disk(binds: &[Bind], confinement: &Confinement) -> Result<Option<Disk>, Failure> {
+pub(super) fn disk(binds: &[Bind], limits: &Limits) -> Result<Option<Disk>, Failure> {
     use std::os::fd::AsFd as _;
     let unwatched = |error: std::io::Error| {
-        let mut failure = Failure::new("watch the disk", error.to_string());
-        failure.guarantee = Some(Guarantee::Disk.to_string());
-        failure
+        Failure::new(FailureKind::WatchDisk, error.to_string()).with_guarantee(Guarantee::Disk)
     };
     let writable = binds.iter().filter(|bind| bind.access == Access::Writable);
-    let open = |bind: &Bind| Ok((bind.target.clone(), fs::File::open(&bind.source)?));
+    // A call may have laid a pipe there, which is looked at and never opened to be read.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let open = |bind: &Bind| {
+        let handle = rustix::fs::openat(CWD, &bind.source, flags, Mode::empty())?;
+        Ok::<_, std::io::Error>((bind.target.clone(), handle))
+    };
     let opened: Vec<_> = writable.map(open).collect::<Result<_, _>>().map_err(unwatched)?;
-    let folders = opened.iter().map(|(path, file)| (path.clone(), file.as_fd()));
-    Disk::before(folders, &confinement.limits).map_err(unwatched)
+    let folders = opened.iter().map(|(path, handle)| (path.clone(), handle.as_fd()));
+    Disk::before(folders, limits).map_err(unwatched)
 }
 
 /// Who runs the program: the owner of the project, or nobody in particular where that is root.
-pub(super) fn user(confinement: &Confinement) -> Result<(u32, u32), Failure> {
-    let root = &confinement.files.root;
+pub(super) fn user(root: &Path) -> Result<(u32, u32), Failure> {
     let owner = fs::metadata(root)
-        .map_err(|error| Failure::new("look at the project", format!("{root:?}: {error}")))?;
+        .map_err(|error| Failure::new(FailureKind::ReadProject, format!("{root:?}: {error}")))?;
     Ok(if owner.uid() == 0 {
         (NOBODY, NOBODY)
     } else if owner.gid() == 0 {

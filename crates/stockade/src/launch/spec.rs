@@ -1,4 +1,4 @@
-//! What is started, written down for the keeper: the same for every tier, but for a few things.
+//! What is started, written down for the shim: the same for every tier, but for a few things.
 
 use std::ffi::{CString, OsStr};
 use std::io::{Seek, Write};
@@ -7,17 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SealFlags};
-use stockade_linux::{Errno, Rlimits, Spec, StartError, Stdin};
+use stockade_sandbox::{Cgroup, Controller, Rlimits, Spec, StartError, Stdin};
 
 use super::git::GitSettings;
 use super::remedy;
-use crate::confine::Confinement;
-use crate::gate::{Cleared, Folder, StandardInput};
+use super::setup::Setup;
+use super::watch::Input;
+use crate::gate::{ProgramWork, StandardInput, StartFolder};
 use crate::guarantee::Guarantee;
-use crate::limits::ByteCount;
-use crate::outcome::{Failure, chain};
-use crate::tier::Step;
-use crate::tier::process::{CORE_BYTES, cpu_seconds};
+use crate::outcome::{Failure, FailureKind, chain};
+use crate::plan::ops::Rlimit;
 
 /// What a tier adds to a call that was cleared.
 pub(super) struct Added {
@@ -30,20 +29,22 @@ pub(super) struct Added {
 }
 
 /// Everything about one run, but for what is written to its standard input.
-pub(super) fn spec(cleared: &Cleared, added: Added) -> Result<Spec, Failure> {
+pub(super) fn spec(cleared: &ProgramWork, added: Added) -> Result<Spec, Failure> {
     let program = cleared.opened()?;
-    let stdin = match &cleared.stdin {
-        StandardInput::Piped(bytes) if bytes.is_empty() => Stdin::Empty,
-        StandardInput::Piped(_) => Stdin::Piped,
-        StandardInput::Sealed(code) => Stdin::Given(sealed(&code.source)?),
+    let stdin = match (&cleared.stdin, cleared.terminal) {
+        (StandardInput::Piped(_) | StandardInput::Open(_), Some(size)) => Stdin::Terminal(size),
+        (StandardInput::Piped(bytes), None) if bytes.is_empty() => Stdin::Empty,
+        (StandardInput::Piped(_) | StandardInput::Open(_), None) => Stdin::Piped,
+        (StandardInput::Sealed(code), _) => Stdin::Given(sealed(&code.source)?),
     };
     let again = |handle: &OwnedFd| {
-        let fail = |error: std::io::Error| Failure::new("hand over the program", error.to_string());
+        let fail =
+            |error: std::io::Error| Failure::new(FailureKind::SendProgram, error.to_string());
         handle.try_clone().map_err(fail)
     };
     let cwd = match &cleared.folder {
-        Folder::Opened { handle, .. } => again(handle)?,
-        Folder::Scratch => opened(&added.scratch)?,
+        StartFolder::Open { handle, .. } => again(handle)?,
+        StartFolder::Scratch => opened(&added.scratch)?,
     };
     Ok(Spec {
         program: again(&program.handle)?,
@@ -52,6 +53,7 @@ pub(super) fn spec(cleared: &Cleared, added: Added) -> Result<Spec, Failure> {
         env: added.env,
         cwd,
         stdin,
+        merges_output: cleared.merges_output,
         rlimits: added.rlimits,
         processes_max: added.processes_max,
         signal_scope: added.signal_scope,
@@ -59,16 +61,25 @@ pub(super) fn spec(cleared: &Cleared, added: Added) -> Result<Spec, Failure> {
 }
 
 /// What is written to the standard input of a run.
-pub(super) fn input(cleared: Cleared) -> Vec<u8> {
+pub(super) fn input(cleared: ProgramWork) -> Input {
     match cleared.stdin {
-        StandardInput::Piped(bytes) => bytes,
-        StandardInput::Sealed(_) => Vec::new(),
+        StandardInput::Piped(bytes) => Input { bytes, is_open: false },
+        StandardInput::Open(bytes) => Input { bytes, is_open: true },
+        StandardInput::Sealed(_) => Input::default(),
+    }
+}
+
+/// The same for a sandbox that takes source through a pipe, too.
+pub(super) fn piped_input(cleared: ProgramWork) -> Input {
+    match cleared.stdin {
+        StandardInput::Sealed(code) => Input { bytes: code.source, is_open: false },
+        StandardInput::Piped(_) | StandardInput::Open(_) => input(cleared),
     }
 }
 
 /// A memory file with these bytes, which nobody can change from here on.
 pub(super) fn sealed(bytes: &[u8]) -> Result<OwnedFd, Failure> {
-    let fail = |error: std::io::Error| Failure::new("hand over the source", error.to_string());
+    let fail = |error: std::io::Error| Failure::new(FailureKind::SendSource, error.to_string());
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create("source", flags).map_err(|errno| fail(errno.into()))?;
     let mut file = std::fs::File::from(file);
@@ -81,86 +92,99 @@ pub(super) fn sealed(bytes: &[u8]) -> Result<OwnedFd, Failure> {
 fn opened(folder: &Path) -> Result<OwnedFd, Failure> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, folder, flags, Mode::empty())
-        .map_err(|errno| Failure::new("open the scratch folder", errno.to_string()))
+        .map_err(|errno| Failure::new(FailureKind::OpenScratch, errno.to_string()))
 }
 
-/// The scope that signals cannot leave, if the plan has one.
-pub(super) fn signal_scope(steps: &[Step]) -> Result<Option<OwnedFd>, Failure> {
-    if !steps.contains(&Step::SignalScope) {
-        return Ok(None);
-    }
-    stockade_linux::signal_scope().map_err(|error| {
-        let mut failure = Failure::new("keep signals within the tree", error.to_string());
-        failure.guarantee = Some(Guarantee::Processes.to_string());
-        failure
+/// What the plan adds to a call: in a private directory of this machine, or with directories of the
+/// sandbox's own.
+pub(super) fn added(
+    setup: &Setup,
+    scratch: Option<&Path>,
+    git: &GitSettings,
+    cgroup: Option<&Cgroup>,
+) -> Result<Added, Failure> {
+    Ok(Added {
+        env: environment(setup, scratch, git)?,
+        rlimits: rlimits(&setup.rlimits, cgroup)?,
+        processes_max: setup.limits.processes,
+        signal_scope: if setup.signal_scope { signal_scope()? } else { None },
+        scratch: scratch.unwrap_or(Path::new("/")).to_owned(),
+    })
+}
+
+/// The scope that signals cannot leave, if the kernel has one.
+fn signal_scope() -> Result<Option<OwnedFd>, Failure> {
+    stockade_sandbox::signal_scope().map_err(|error| {
+        Failure::new(FailureKind::ScopeSignals, error.to_string())
+            .with_guarantee(Guarantee::Processes)
     })
 }
 
 /// The variables of the run, with its own folder as `HOME` and `TMPDIR` unless they are listed, and
 /// with settings for git.
 pub(super) fn environment(
-    confinement: &Confinement,
-    home: &OsStr,
-    temporary: &OsStr,
+    setup: &Setup,
+    scratch: Option<&Path>,
     git: &GitSettings,
 ) -> Result<Vec<CString>, Failure> {
-    let own = [(OsStr::new("HOME"), home), (OsStr::new("TMPDIR"), temporary)];
-    let mut listed = confinement.environment.clone();
+    let Some(planned) = &setup.environment else { return Ok(Vec::new()) };
+    let own = match (planned.home, scratch) {
+        (Some([home, temporary]), _) => Some([OsStr::new(home), OsStr::new(temporary)]),
+        (None, scratch) => scratch.map(|scratch| [scratch.as_os_str(); 2]),
+    };
+    let is_listed = |name: &str| planned.variables.iter().any(|(known, _)| known == name);
+    let own = ["HOME", "TMPDIR"].into_iter().zip(own.into_iter().flatten());
+    let own = own.filter(|(name, _)| !is_listed(name));
+    let mut variables: Vec<_> = own.map(|(name, value)| (name.into(), value.to_owned())).collect();
+    let mut listed = planned.variables.clone();
     git.add_to(&mut listed);
-    let is_listed = |name: &OsStr| confinement.environment.iter().any(|(known, _)| known == name);
-    own.into_iter()
-        .filter(|(name, _)| !is_listed(name))
-        .chain(listed.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
-        .map(|(name, value)| {
-            let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
-            CString::new(bytes).map_err(|_nul| {
-                Failure::new(
-                    "build the environment",
-                    format!("the variable {name:?} holds a NUL byte"),
-                )
-            })
-        })
-        .collect()
-}
-
-/// The limits of each process, as the kernel takes them, without a namespace of its own.
-pub(super) fn rlimits(confinement: &Confinement) -> Result<Rlimits, Failure> {
-    let processes = confinement.limits.processes.map(process_ceiling).transpose()?;
-    Ok(Rlimits { processes, ..rlimits_of_each(confinement) })
-}
-
-/// The limits of each process, but for their number.
-pub(super) fn rlimits_of_each(confinement: &Confinement) -> Rlimits {
-    let limits = &confinement.limits;
-    Rlimits {
-        cpu_seconds: limits.cpu.map(cpu_seconds),
-        address_space_bytes: limits.memory.map(ByteCount::get),
-        file_size_bytes: limits.file_size.map(ByteCount::get),
-        processes: None,
-        open_files: Some(limits.open_files),
-        core_bytes: Some(CORE_BYTES),
-        stack_bytes: None,
+    variables.extend(listed);
+    let mut pairs = Vec::new();
+    for (name, value) in variables {
+        let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        pairs.push(CString::new(bytes).map_err(|_nul| {
+            let message = format!("the variable {name:?} holds a NUL byte");
+            Failure::new(FailureKind::BuildEnvironment, message)
+        })?);
     }
+    Ok(pairs)
+}
+
+/// The limits of each process, as the kernel takes them.
+fn rlimits(planned: &[Rlimit], cgroup: Option<&Cgroup>) -> Result<Rlimits, Failure> {
+    let keeps = |controller| cgroup.is_some_and(|cgroup| cgroup.kept().contains(&controller));
+    let mut limits = Rlimits::default();
+    for limit in planned {
+        match *limit {
+            Rlimit::Cpu(seconds) => limits.cpu_seconds = Some(seconds),
+            Rlimit::FileSize(bytes) => limits.file_size_bytes = Some(bytes),
+            Rlimit::Core(bytes) => limits.core_bytes = Some(bytes),
+            Rlimit::Tasks { most, above_cgroup } => {
+                let above = if keeps(Controller::Tasks) { above_cgroup } else { 0 };
+                limits.processes = Some(most.saturating_add(above));
+            }
+            Rlimit::MoreTasks(more) => limits.processes = Some(process_ceiling(more)?),
+            Rlimit::OpenFiles(most) => limits.open_files = Some(most),
+            Rlimit::AddressSpace { unless_cgroup: true, .. } if keeps(Controller::Memory) => {}
+            Rlimit::AddressSpace { bytes, .. } => limits.address_space_bytes = Some(bytes),
+        }
+    }
+    Ok(limits)
 }
 
 /// The kernel's limit counts all processes of the user on the machine, so it can only be a
-/// ceiling: what is there now and the whole allowance on top. The keeper's count is the exact one.
+/// ceiling: what is there now and the whole allowance on top. The shim's count is the exact one.
 fn process_ceiling(most: u32) -> Result<u64, Failure> {
-    let now = stockade_linux::tasks_on_machine().map_err(|error| {
-        Failure::new("count the machine's processes", error.to_string()).remedy("mount /proc")
+    let now = stockade_sandbox::tasks_on_machine().map_err(|error| {
+        Failure::new(FailureKind::CountProcesses, error.to_string()).with_remedy("mount /proc")
     })?;
     Ok(now.saturating_add(u64::from(most)))
 }
 
-/// What a machine may be short of, and have again.
-const SHORT_OF: [Errno; 6] =
-    [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY, Errno::BUSY];
-
 /// Why nothing was started.
 pub(super) fn not_started(error: StartError) -> Failure {
     let message = format!("could not {}", chain(&error));
-    let mut failure = Failure::new("start the program", message).remedy(remedy::for_step(error));
-    failure.guarantee = remedy::guarantee_of(error.step).map(|one| one.to_string());
-    failure.transient = SHORT_OF.contains(&error.errno);
-    failure
+    Failure::new(FailureKind::Start(error), message)
+        .with_remedy(remedy::for_step(error))
+        .with_guarantee(remedy::guarantee_of(error.step))
 }

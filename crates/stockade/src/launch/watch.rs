@@ -8,77 +8,78 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use stockade_linux::{Cause, CgroupUsage, Ended, Mechanism};
+use rustix::pipe::fcntl_getpipe_size;
+use stockade_sandbox::{Cause, CgroupUsage, Ended};
 
 use super::absent::{Absent, Maker, Sight};
-use super::container::Eye;
+use super::caller::{CallerInput, CallerLink, OutputEvent};
 use super::disk::Disk;
-use super::subject::{Parting, Subject};
-use super::tree::Tree;
+use super::sampler::Sampler;
+use super::tree::{Loss, Tree};
 use crate::limits::{LimitHit, Limits};
 use crate::output::{Capture, Captured};
 
-/// After the whole tree is dead, its pipes hold what was written; a pipe end that was passed to a
-/// stranger must not keep us.
+/// After the whole tree is dead, its pipes hold what was written; a stranger that was passed a pipe end
+/// must not keep us.
 const DRAIN_MAX: Duration = Duration::from_millis(250);
-/// How long the keeper has to end the tree once it was told to.
+/// The size of a pipe that does not tell its size.
+const PIPE_BYTES: usize = 1 << 20;
+/// How long the shim has to end the tree after the order to kill.
 const KILL_MAX: Duration = Duration::from_secs(10);
-/// How long a box goes unobserved.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
-/// The same while it is being found out who has filled the disk.
+/// How long a tree goes unchecked, where it does not say so itself.
+const CHECK_PAUSE: Duration = Duration::from_millis(100);
+/// The same while the disk is searched for what filled it.
 const SURVEY_PAUSE: Duration = Duration::from_millis(10);
-/// How many looks may leave open who created a protected path.
+/// How many checks may leave open who created a protected path.
 const UNDECIDED_MAX: u32 = 20;
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// A run under watch.
-pub(super) struct Watch<'a> {
-    subject: Subject,
-    input: Input<'a>,
-    stdout: Stream,
-    stderr: Stream,
+/// The one loop over a run.
+pub(super) struct WatchLoop<'a> {
+    tree: &'a mut dyn Tree,
+    caller: Option<&'a CallerLink>,
+    input: InputPipe,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
     started: Instant,
     deadline: Option<Instant>,
     flood: u64,
     limit: Option<LimitHit>,
     /// When the tree was told to end.
     killed: Option<Instant>,
-    /// When the tree is looked at next, if it is.
-    next_look: Option<Instant>,
-    /// How many looks in a row could not tell who created a protected path.
+    /// When the tree is checked next, if it is.
+    next_check: Option<Instant>,
+    /// How many checks in a row could not tell who created a protected path.
     undecided: u32,
-    lost: Vec<Mechanism>,
+    losses: Vec<Loss>,
     breach: Option<Breach>,
     /// The protected paths that somebody else created, as they were first seen.
     sights: BTreeMap<usize, Sight>,
-    disk: Option<Disk>,
-    eye: Option<Eye>,
-    tree: Tree,
+    disk: Option<&'a mut Disk>,
+    sampler: Sampler,
     buffer: Vec<u8>,
 }
 
-/// What was seen.
-pub(super) struct Watched {
+/// What was seen of a run.
+pub(super) struct Observation {
     pub(super) end: End,
     pub(super) limit: Option<LimitHit>,
     pub(super) stdout: Captured,
     pub(super) stderr: Captured,
     pub(super) wall: Duration,
-    /// What a box has lost while it ran.
-    pub(super) lost: Vec<Mechanism>,
+    /// What no longer confined it while it ran.
+    pub(super) losses: Vec<Loss>,
     /// Why the tree was ended, if that was not for a limit.
     pub(super) breach: Option<Breach>,
+    /// Whether it was told to end, whatever came first.
+    pub(super) was_told_to_end: bool,
     /// What the whole tree used, where a cgroup counted it.
-    pub(super) tree: Option<CgroupUsage>,
+    pub(super) usage: Option<CgroupUsage>,
     /// The most memory that was seen in samples of the tree.
     pub(super) sampled_bytes: u64,
-    /// The eyes on a container, with what they saw.
-    pub(super) eye: Option<Eye>,
-    /// What an interpreter leaves to be said.
-    pub(super) parting: Parting,
     /// Who created the protected paths that have appeared, in the order of those watched.
     pub(super) makers: Vec<Option<Maker>>,
-    /// Which of these have changed since they were first seen, by their places in that order.
+    /// Which of these have changed since they were first seen, by their positions in that order.
     pub(super) changed: BTreeSet<usize>,
     /// Who created files that match a pattern.
     pub(super) maker_of_any: Maker,
@@ -97,86 +98,105 @@ pub(super) enum Breach {
 
 /// How a watch ended.
 pub(super) enum End {
-    /// With the keeper's report.
+    /// With the shim's report.
     Ended(Ended),
-    /// The keeper was lost.
+    /// The shim was lost.
     Lost,
 }
 
-struct Input<'a> {
+/// What is written to standard input.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    /// Before all else.
+    pub(super) bytes: Vec<u8>,
+    /// The caller may write more.
+    pub(super) is_open: bool,
+}
+
+struct InputPipe {
     pipe: Option<OwnedFd>,
-    rest: &'a [u8],
+    pending: Vec<u8>,
+    written: usize,
+    is_open: bool,
 }
 
-struct Stream {
+struct OutputPipe {
     capture: Capture,
-    open: bool,
+    is_open: bool,
+    event: fn(Vec<u8>) -> OutputEvent,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> WatchLoop<'a> {
     pub(super) fn new(
-        mut subject: Subject,
-        stdin: &'a [u8],
+        tree: &'a mut dyn Tree,
+        input: Input,
         started: Instant,
         limits: &Limits,
     ) -> Self {
-        let stream = || Stream { capture: Capture::new(limits.output.as_len()), open: true };
-        let tree = Tree::new(&subject, limits);
-        let is_looked_at = subject.is_attested() || tree.is_watched();
+        let pipe = |event: fn(Vec<u8>) -> OutputEvent| {
+            let capture = Capture::new(limits.output.as_len());
+            OutputPipe { capture, is_open: true, event }
+        };
+        let sampler = Sampler::new(tree, limits);
+        let pause = tree.check_pause().or_else(|| sampler.is_watched().then_some(CHECK_PAUSE));
         Self {
-            input: Input { pipe: subject.take_stdin(), rest: stdin },
-            subject,
-            stdout: stream(),
-            stderr: stream(),
+            input: InputPipe {
+                pipe: tree.take_stdin(),
+                pending: input.bytes,
+                written: 0,
+                is_open: input.is_open,
+            },
+            tree,
+            caller: None,
+            stdout: pipe(OutputEvent::Stdout),
+            stderr: pipe(OutputEvent::Stderr),
             started,
             deadline: started.checked_add(limits.wall),
             flood: limits.flood.get(),
             limit: None,
             killed: None,
-            next_look: is_looked_at.then(|| Instant::now().checked_add(LOOK_PAUSE)).flatten(),
+            next_check: pause.and_then(|pause| Instant::now().checked_add(pause)),
             undecided: 0,
-            lost: Vec::new(),
+            losses: Vec::new(),
             breach: None,
             sights: BTreeMap::new(),
             disk: None,
-            eye: None,
-            tree,
+            sampler,
             buffer: Vec::with_capacity(BUFFER_BYTES),
         }
     }
 
     /// Also watches what is added to the disk.
-    pub(super) fn with_disk(mut self, disk: Option<Disk>) -> Self {
+    pub(super) fn with_disk(mut self, disk: Option<&'a mut Disk>) -> Self {
         if disk.is_some() {
-            self.next_look = self.next_look.or_else(|| Instant::now().checked_add(LOOK_PAUSE));
+            let next = || Instant::now().checked_add(CHECK_PAUSE);
+            self.next_check = self.next_check.or_else(next);
         }
         self.disk = disk;
         self
     }
 
-    /// Also looks at a container, which is no part of the tree.
-    pub(super) fn with_eye(mut self, eye: Option<Eye>) -> Self {
-        if eye.is_some() {
-            self.next_look = self.next_look.or_else(|| Instant::now().checked_add(LOOK_PAUSE));
-        }
-        self.eye = eye;
+    /// Also serves a caller, who reads the output as it comes, writes input and may cancel.
+    pub(super) fn with_caller(mut self, caller: Option<&'a CallerLink>) -> Self {
+        self.caller = caller;
         self
     }
 
-    pub(super) fn run(mut self, absent: &[Absent]) -> Watched {
+    pub(super) fn run(mut self, absent: &[Absent]) -> Observation {
         let end = loop {
-            match self.subject.try_ended() {
+            match self.tree.try_ended() {
                 Ok(Some(ended)) => break End::Ended(ended),
                 Ok(None) => {}
-                Err(_keeper_lost) => break End::Lost,
+                Err(_shim_lost) => break End::Lost,
             }
             if self.killed.is_some_and(|since| since.elapsed() > KILL_MAX) {
                 break End::Lost;
             }
+            self.input.refill(self.caller);
             let ready = self.wait();
             self.transfer(ready);
-            self.hold_to_limits();
-            self.look_at_box(absent);
+            self.enforce_limits();
+            self.check_sandbox(absent);
         };
         self.drain();
         let wall = self.started.elapsed();
@@ -188,45 +208,47 @@ impl<'a> Watch<'a> {
                 Cause::ProcessLimit => (Some(LimitHit::Processes), None),
             };
         }
-        let tree = self.subject.usage();
         let makers = absent.iter().map(|one| self.maker_at_end(one)).collect();
         let now = |at: &usize| absent.get(*at).and_then(Absent::sight);
         let has_changed =
             |(at, first): &(&usize, &Sight)| now(at).is_some_and(|sight| sight.differs(first));
         let changed = self.sights.iter().filter(has_changed).map(|(at, _)| *at).collect();
-        Watched {
+        Observation {
             makers,
             changed,
-            maker_of_any: self.subject.maker_of_any(),
-            refused: self.subject.refused(),
-            lost: self.lost,
+            maker_of_any: self.tree.maker_of_any(),
+            refused: self.tree.refused(),
+            losses: self.losses,
             breach: self.breach,
-            tree,
-            sampled_bytes: self.tree.peak_bytes(),
-            eye: self.eye,
+            was_told_to_end: self.killed.is_some(),
+            usage: self.tree.usage(),
+            sampled_bytes: self.sampler.peak_bytes(),
             end,
             limit: self.limit,
             stdout: self.stdout.capture.finish(),
             stderr: self.stderr.capture.finish(),
             wall,
-            parting: self.subject.part(),
         }
     }
 
-    /// Sleeps until something is there to do.
+    /// Sleeps until there is something to do.
     fn wait(&self) -> Ready {
         let now = Instant::now();
         let until = match self.killed {
             Some(since) => since.checked_add(KILL_MAX),
-            None => self.next_look.into_iter().chain(self.deadline).min(),
+            None => self.deadline.into_iter().chain(self.next_check).min(),
         };
         let rest = until.map(|until| until.saturating_duration_since(now));
         let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
+        // What a caller does not read stays in the pipes, and the program waits.
+        let has_room = self.caller.is_none_or(|caller| !caller.is_full());
+        let input = self.input.pipe.as_ref().filter(|_| self.input.has_pending());
         let watched = [
-            Some((self.subject.control(), PollFlags::IN)),
-            self.stdout.open.then(|| (self.subject.stdout(), PollFlags::IN)),
-            self.stderr.open.then(|| (self.subject.stderr(), PollFlags::IN)),
-            self.input.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::OUT)),
+            Some((self.tree.control(), PollFlags::IN)),
+            (self.stdout.is_open && has_room).then(|| (self.tree.stdout(), PollFlags::IN)),
+            (self.stderr.is_open && has_room).then(|| (self.tree.stderr(), PollFlags::IN)),
+            input.map(|pipe| (pipe.as_fd(), PollFlags::OUT)),
+            self.caller.map(|caller| (caller.as_fd(), PollFlags::IN)),
         ];
         let mut polled: Vec<PollFd<'_>> = watched
             .iter()
@@ -241,70 +263,82 @@ impl<'a> Watch<'a> {
         let mut events = polled.iter().map(PollFd::revents);
         let mut is_ready =
             |one: &Option<_>| one.is_some() && events.next().is_some_and(|seen| !seen.is_empty());
-        let [_control, stdout, stderr, stdin] = watched.each_ref().map(&mut is_ready);
-        Ready { stdout, stderr, stdin }
+        let [_control, stdout, stderr, stdin, caller] = watched.each_ref().map(&mut is_ready);
+        Ready { stdout, stderr, stdin, caller }
     }
 
     fn transfer(&mut self, ready: Ready) {
+        if ready.caller
+            && let Some(caller) = self.caller
+        {
+            caller.clear_wake();
+            if let Some(size) = caller.take_size() {
+                // A program whose terminal is gone has no use for its size.
+                let _gone = self.tree.running().resize(size).is_err();
+            }
+        }
         if ready.stdout {
-            self.stdout.read(self.subject.stdout(), &mut self.buffer);
+            self.stdout.read(self.tree.stdout(), &mut self.buffer, self.caller);
         }
         if ready.stderr {
-            self.stderr.read(self.subject.stderr(), &mut self.buffer);
+            self.stderr.read(self.tree.stderr(), &mut self.buffer, self.caller);
         }
         if ready.stdin {
-            self.input.write();
+            self.input.write(self.caller);
         }
     }
 
-    fn hold_to_limits(&mut self) {
+    fn enforce_limits(&mut self) {
         if self.killed.is_some() {
             return;
         }
         let flooded = self.stdout.capture.seen().max(self.stderr.capture.seen()) > self.flood;
-        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if flooded || late {
-            self.limit = Some(if flooded { LimitHit::Output } else { LimitHit::Wall });
-            let grace = if flooded { None } else { self.subject.interrupt() };
-            match grace {
-                Some(grace) => self.deadline = Instant::now().checked_add(grace),
-                None => self.end(),
-            }
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let is_cancelled = self.caller.is_some_and(CallerLink::is_cancelled);
+        let limit = match (self.limit, flooded, is_cancelled, is_late) {
+            (_, true, _, _) => LimitHit::Output,
+            // It was interrupted for this reason, and has not stopped in time.
+            (Some(limit), false, _, true) => limit,
+            (None, false, true, _) => LimitHit::Cancelled,
+            (None, false, false, true) => LimitHit::Wall,
+            (_, false, _, false) => return,
+        };
+        let is_first = self.limit.replace(limit).is_none();
+        let grace = if is_first && !flooded { self.tree.interrupt() } else { None };
+        match grace {
+            Some(grace) => self.deadline = Instant::now().checked_add(grace),
+            None => self.end(),
         }
     }
 
     fn end(&mut self) {
         self.killed = Some(Instant::now());
-        if self.subject.kill().is_err() {
-            // The keeper is gone; the next look at it says so.
+        if self.tree.kill().is_err() {
+            // The shim is gone; the next check of it says so.
             self.deadline = None;
         }
     }
 
-    /// A mount that the host undid by accident opens a box, and a protected path that appears was
-    /// made by it: in both cases the box ends, as it does above a limit of the whole tree.
-    fn look_at_box(&mut self, absent: &[Absent]) {
+    /// A mount that the host undid by accident opens a sandbox, and a protected path that appears was
+    /// created by it: in both cases the sandbox ends, as it does above a limit of the whole tree.
+    fn check_sandbox(&mut self, absent: &[Absent]) {
         let now = Instant::now();
-        if self.killed.is_some() || self.next_look.is_none_or(|next| now < next) {
+        if self.killed.is_some() || self.next_check.is_none_or(|next| now < next) {
             return;
         }
-        let adopter = self.subject.adopter().unwrap_or_default();
+        let adopter = self.tree.adopter().unwrap_or_default();
         let full = self.disk.as_mut().and_then(|disk| disk.look(adopter));
-        let seen = self.eye.as_mut().and_then(Eye::look);
-        let is_unlocked = self.eye.as_ref().is_some_and(|eye| !eye.lost().is_empty());
-        let exceeded = full.or(seen).or_else(|| self.tree.exceeded(&self.subject));
+        let beside = self.tree.check();
+        let exceeded = full.or(beside).or_else(|| self.sampler.exceeded(&*self.tree));
         self.limit = exceeded.or(self.limit);
-        let is_surveyed = self.disk.as_ref().is_some_and(Disk::is_being_surveyed);
-        // The counts of a container go with it.
-        let is_urgent = is_surveyed || self.eye.is_some();
-        self.next_look = now.checked_add(if is_urgent { SURVEY_PAUSE } else { LOOK_PAUSE });
-        // Mounts that cannot be looked at now are looked at the next time.
-        let lost = self.subject.lost().unwrap_or_default();
-        let is_lost = is_unlocked || !lost.is_empty();
+        let is_surveyed = self.disk.as_ref().is_some_and(|disk| disk.is_being_surveyed());
+        let pause = self.tree.check_pause().unwrap_or(CHECK_PAUSE);
+        self.next_check = now.checked_add(if is_surveyed { SURVEY_PAUSE } else { pause });
+        let losses = self.tree.losses();
         let created = self.is_breached(absent).then_some(Breach::Created);
-        let breach = is_lost.then_some(Breach::Unconfined).or(created);
+        let breach = (!losses.is_empty()).then_some(Breach::Unconfined).or(created);
         if exceeded.is_some() || breach.is_some() {
-            (self.lost, self.breach) = (lost, breach);
+            (self.losses, self.breach) = (losses, breach);
             self.end();
         }
     }
@@ -314,14 +348,14 @@ impl<'a> Watch<'a> {
     fn is_breached(&mut self, absent: &[Absent]) -> bool {
         let mut makers = Vec::new();
         for (at, one) in absent.iter().enumerate() {
-            let maker = self.subject.maker_of(one);
+            let maker = self.tree.maker_of(one);
             if maker == Some(Maker::Other) && !self.sights.contains_key(&at) {
                 self.sights.extend(one.sight().map(|sight| (at, sight)));
             }
             makers.extend(maker);
         }
         self.undecided = if makers.contains(&Maker::Undecided) {
-            self.next_look = Instant::now().checked_add(SURVEY_PAUSE);
+            self.next_check = Instant::now().checked_add(SURVEY_PAUSE);
             self.undecided.saturating_add(1)
         } else {
             0
@@ -333,7 +367,7 @@ impl<'a> Watch<'a> {
     /// moment to show it.
     fn maker_at_end(&self, absent: &Absent) -> Option<Maker> {
         for _ in 0..UNDECIDED_MAX {
-            match self.subject.maker_of(absent) {
+            match self.tree.maker_of(absent) {
                 Some(Maker::Undecided) => std::thread::sleep(SURVEY_PAUSE),
                 decided => return decided,
             }
@@ -341,55 +375,95 @@ impl<'a> Watch<'a> {
         Some(Maker::Sandbox)
     }
 
-    /// Takes what the dead tree left in its pipes.
+    /// Takes what the dead tree left in its pipes: at most what fits into them.
     fn drain(&mut self) {
         let until = Instant::now().checked_add(DRAIN_MAX);
         let in_time = || until.is_some_and(|until| Instant::now() < until);
         for (stream, fd) in
-            [(&mut self.stdout, self.subject.stdout()), (&mut self.stderr, self.subject.stderr())]
+            [(&mut self.stdout, self.tree.stdout()), (&mut self.stderr, self.tree.stderr())]
         {
-            while stream.open && in_time() && stream.read(fd, &mut self.buffer) {}
+            let mut rest = fcntl_getpipe_size(fd).unwrap_or(PIPE_BYTES);
+            while stream.is_open && rest > 0 && in_time() {
+                match stream.read(fd, &mut self.buffer, self.caller) {
+                    0 => break,
+                    count => rest = rest.saturating_sub(count),
+                }
+            }
         }
     }
 }
 
 /// What poll found.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each descriptor that is polled")]
 struct Ready {
     stdout: bool,
     stderr: bool,
     stdin: bool,
+    caller: bool,
 }
 
-impl Stream {
-    /// Reads once; whether there may be more at once.
-    fn read(&mut self, fd: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> bool {
+impl OutputPipe {
+    /// Reads once; how much there was.
+    fn read(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        buffer: &mut Vec<u8>,
+        caller: Option<&CallerLink>,
+    ) -> usize {
         buffer.clear();
-        match rustix::io::read(fd, spare_capacity(buffer)) {
-            Ok(0) => self.open = false,
-            Ok(_) => {
-                self.capture.push(buffer);
-                return true;
+        loop {
+            match rustix::io::read(fd, spare_capacity(buffer)) {
+                Ok(0) => self.is_open = false,
+                Ok(count) => {
+                    self.capture.push(buffer);
+                    if let Some(caller) = caller {
+                        caller.push((self.event)(buffer.clone()));
+                    }
+                    return count;
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(_) => self.is_open = false,
             }
-            Err(Errno::INTR) => return true,
-            Err(Errno::AGAIN) => {}
-            Err(_) => self.open = false,
+            return 0;
         }
-        false
     }
 }
 
-impl Input<'_> {
-    /// Writes what the pipe takes; closes it at the end, or when nobody reads.
-    fn write(&mut self) {
-        let Some(pipe) = &self.pipe else { return };
-        match rustix::io::write(pipe, self.rest) {
-            Ok(count) => self.rest = self.rest.get(count..).unwrap_or_default(),
-            Err(Errno::INTR | Errno::AGAIN) => return,
-            Err(_) => self.rest = &[],
+impl InputPipe {
+    fn has_pending(&self) -> bool {
+        self.written < self.pending.len()
+    }
+
+    /// Takes what the caller has written, once all before it is gone; closes the pipe at the end.
+    fn refill(&mut self, caller: Option<&CallerLink>) {
+        if self.pipe.is_none() || self.has_pending() {
+            return;
         }
-        if self.rest.is_empty() {
-            self.pipe = None;
+        let more = match caller.filter(|_| self.is_open) {
+            Some(caller) => caller.take_input(),
+            None => CallerInput::Closed,
+        };
+        match more {
+            CallerInput::Bytes(bytes) => (self.pending, self.written) = (bytes, 0),
+            CallerInput::Nothing => {}
+            CallerInput::Closed => self.pipe = None,
+        }
+    }
+
+    /// Writes what the pipe takes; closes it when nobody reads.
+    fn write(&mut self, caller: Option<&CallerLink>) {
+        let Some(pipe) = &self.pipe else { return };
+        match rustix::io::write(pipe, self.pending.get(self.written..).unwrap_or_default()) {
+            Ok(count) => self.written = self.written.saturating_add(count),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => {
+                self.pipe = None;
+                if let Some(caller) = caller {
+                    caller.refuse_input();
+                }
+            }
         }
     }
 }

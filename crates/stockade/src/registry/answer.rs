@@ -1,6 +1,6 @@
-//! What a tool answered: one JSON value on standard output, or a clean error.
+//! The answer of a tool: one JSON value on standard output, or an error.
 //!
-//! A tool writes its output and nothing else; the report is made by the host, from what it saw.
+//! A tool only writes its output; the host writes the report.
 
 use serde_json::Value;
 
@@ -9,13 +9,13 @@ use crate::limits::LimitHit;
 use crate::outcome::{Exit, Outcome};
 use crate::tier::Tier;
 
-/// How the lines of ours that call a Python function end when memory runs out.
+/// The exit code with which our Python wrapper reports that memory ran out.
 pub(super) const OUT_OF_MEMORY: i32 = 71;
-/// What is quoted of an output or a log.
+/// The most characters of an output or a log that are quoted.
 const QUOTED_CHARS_MAX: usize = 200;
 
-/// The answer in what a run left, or what went wrong in words that begin with whose fault it is:
-/// `sandbox: ` for what the box ended, `tool error: ` for what the tool did.
+/// The answer in the output of a run, or an error that starts with its origin: `sandbox: ` if the
+/// sandbox ended it, `tool error: ` if the tool failed.
 pub fn answer(outcome: &Outcome) -> Result<Value, String> {
     if outcome.tier == Tier::Inline {
         return in_process(outcome);
@@ -28,7 +28,7 @@ pub fn answer(outcome: &Outcome) -> Result<Value, String> {
         Exit::Code(OUT_OF_MEMORY) => Err(format!("sandbox: {}", ended_by(LimitHit::Memory))),
         Exit::Code(code) => Err(with_log(&format!("exit status {code}"), outcome)),
         Exit::Signal(signal) => Err(with_log(&format!("ended by signal {signal}"), outcome)),
-        Exit::Unknown => Err("tool error: nobody knows how it ended".to_owned()),
+        Exit::Unknown => Err("tool error: how it ended is unknown".to_owned()),
     }
 }
 
@@ -56,6 +56,7 @@ fn ended_by(limit: LimitHit) -> &'static str {
         LimitHit::Disk => "disk",
         LimitHit::Files => "files",
         LimitHit::Output => "output",
+        LimitHit::Cancelled => "cancelled",
     }
 }
 
@@ -78,7 +79,7 @@ fn value_in(outcome: &Outcome) -> Result<Value, String> {
     Ok(value)
 }
 
-/// A caller that merges an answer with the report must not be fooled by it.
+/// A caller that merges the answer into the report must not be fooled.
 fn poses_as_report(value: &Value) -> bool {
     ["call", "exit_code", "decision", "enforcement"].iter().all(|field| value.get(field).is_some())
 }

@@ -1,4 +1,4 @@
-//! Tools that the host registers, put together step by step, and those that are shipped.
+//! Builds tools of the host, and the built-in ones.
 
 use std::ffi::OsString;
 
@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::inline::Closure;
-use super::{Registered, Works, calc};
-use crate::inspect::Seen;
+use super::{RegisteredTool, ToolWork, calc};
+use crate::inspect::FileSnapshot;
 use crate::limits::Limits;
-use crate::policy::tool::{Attempts, BadTool, Declaration, Risk, Schema, ToolName};
+use crate::policy::tools::{Attempts, BadTool, Declaration, Risk, Schema, ToolName};
 use crate::tier::Tier;
 
-/// A tool of the host in the making.
+/// Builds a tool of the host.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -26,7 +26,7 @@ use crate::tier::Tier;
 ///     b: i64,
 /// }
 ///
-/// # fn main() -> Result<(), stockade::policy::tool::BadTool> {
+/// # fn main() -> Result<(), stockade::policy::tools::BadTool> {
 /// let add = ToolBuilder::new("add")?
 ///     .describe("Adds two whole numbers.")
 ///     .input(json!({
@@ -46,48 +46,48 @@ pub struct ToolBuilder {
 }
 
 impl ToolBuilder {
-    /// A tool of this name, which takes any object.
+    /// A tool with this name, which takes any object.
     pub fn new(name: &str) -> Result<Self, BadTool> {
         Ok(Self { declaration: Declaration::new(name.parse::<ToolName>()?) })
     }
 
-    /// What it does, in words for the agent.
+    /// Sets the description for the agent.
     #[must_use]
     pub fn describe(mut self, text: &str) -> Self {
         text.clone_into(&mut self.declaration.description);
         self
     }
 
-    /// What its input looks like, as JSON Schema.
+    /// Sets the JSON Schema of the input.
     pub fn input(mut self, schema: Value) -> Result<Self, BadTool> {
         self.declaration.input = Schema::compile(schema)?;
         Ok(self)
     }
 
-    /// What it does besides computing.
+    /// Declares a risk: what the tool does beside computing.
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.declaration.risks.insert(risk);
         self
     }
 
-    /// Its limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.declaration.limits = limits;
         self
     }
 
-    /// It may run twice, and is tried again where it comes too late or fails by chance.
+    /// The tool may run more than once, and is tried again after a timeout or a temporary failure.
     #[must_use]
     pub fn idempotent(mut self, attempts: Attempts) -> Self {
         self.declaration.attempts = attempts;
         self
     }
 
-    /// A tool that is a closure, in this process. Its input is read into a type; what does not fit
-    /// that is an error of the tool.
-    pub fn inline<I, O, E, F>(mut self, run: F) -> Result<Registered, BadTool>
+    /// A tool that is a closure in this process. Input that does not fit its type is an error of
+    /// the tool.
+    pub fn inline<I, O, E, F>(mut self, run: F) -> Result<RegisteredTool, BadTool>
     where
         I: DeserializeOwned,
         O: Serialize,
@@ -99,32 +99,32 @@ impl ToolBuilder {
             let input = serde_json::from_value(Value::Object(input));
             let input = input.map_err(|error| format!("its input does not fit: {error}"))?;
             let value = run(input).map_err(|error| error.to_string())?;
-            serde_json::to_value(value).map_err(|error| format!("its value is no JSON: {error}"))
+            serde_json::to_value(value).map_err(|error| format!("its value is not JSON: {error}"))
         });
-        self.finish(Works::Inline(closure))
+        self.finish(ToolWork::Inline(closure))
     }
 
-    /// A tool that is a program, in this tier: JSON on standard input, one JSON value on standard
+    /// A tool that is a program in this tier: JSON on standard input, one JSON value on standard
     /// output.
     pub fn program<W: Into<OsString>>(
         mut self,
         tier: Tier,
         words: impl IntoIterator<Item = W>,
-    ) -> Result<Registered, BadTool> {
+    ) -> Result<RegisteredTool, BadTool> {
         self.declaration.tier = tier;
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-        let seen = Seen::of(super::absolute(&words));
-        self.finish(Works::Program { words, reads: Vec::new(), seen })
+        let seen = FileSnapshot::of(super::absolute(&words));
+        self.finish(ToolWork::Program { words, reads: Vec::new(), seen })
     }
 
-    fn finish(self, works: Works) -> Result<Registered, BadTool> {
+    fn finish(self, works: ToolWork) -> Result<RegisteredTool, BadTool> {
         self.declaration.check()?;
-        Ok(Registered { declaration: self.declaration, works })
+        Ok(RegisteredTool { declaration: self.declaration, works })
     }
 }
 
-/// The tools that are always there.
-pub(super) fn shipped() -> Vec<Registered> {
+/// The built-in tools.
+pub(super) fn shipped() -> Vec<RegisteredTool> {
     let run = |input: Map<String, Value>| {
         let text = input.get("expression").and_then(Value::as_str).unwrap_or_default();
         let number = calc::evaluate(text).map_err(|error| error.to_string())?;
@@ -146,6 +146,6 @@ pub(super) fn shipped() -> Vec<Registered> {
         attempts: Attempts::IDEMPOTENT,
         ..Declaration::new(name)
     });
-    let works = Works::Inline(Closure::new(run));
-    declaration.map(|declaration| Registered { declaration, works }).into_iter().collect()
+    let works = ToolWork::Inline(Closure::new(run));
+    declaration.map(|declaration| RegisteredTool { declaration, works }).into_iter().collect()
 }

@@ -1,18 +1,17 @@
-//! `Calc`: arithmetic, parsed and evaluated. Nothing is executed, which is the lowest rung of the
-//! ladder.
+//! `Calc`: parses and evaluates arithmetic. Nothing is executed.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// A longer text is no sum that anyone means.
+/// Maximum input length.
 const CHARS_MAX: usize = 4096;
-/// How deep parentheses and signs may be nested.
+/// Maximum nesting of parentheses and signs.
 const DEPTH_MAX: usize = 64;
-/// The largest power, of whole numbers or not.
+/// Maximum exponent.
 const POWER_MAX: i128 = 4096;
 
-/// The value of an expression: whole numbers exactly, others as floating point.
+/// The value of an expression: exact for integers, otherwise floating point.
 pub fn evaluate(text: &str) -> Result<Number, CalcError> {
     if text.chars().count() > CHARS_MAX {
         return Err(CalcError {
@@ -28,17 +27,17 @@ pub fn evaluate(text: &str) -> Result<Number, CalcError> {
     }
 }
 
-/// A number, as exact as it can be.
+/// A number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A whole number.
+    /// An integer.
     Whole(i128),
-    /// Any other, never infinite.
+    /// A floating point number, never infinite.
     Real(f64),
 }
 
 impl Number {
-    /// As JSON: a number where JSON has one for it, else its digits as text.
+    /// As JSON: a number if JSON can hold it, else its digits as text.
     pub fn to_json(self) -> Value {
         match self {
             Self::Whole(whole) => {
@@ -74,7 +73,7 @@ impl fmt::Display for Number {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (character {at})")]
 pub struct CalcError {
-    /// The character, from 1.
+    /// The position of the character, from 1.
     pub at: usize,
     /// What is wrong there.
     pub message: String,
@@ -202,7 +201,7 @@ impl Parser<'_> {
             _ => match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => Number::Real(value),
                 Ok(_) => return Err(self.large()),
-                Err(_) => return Err(self.wrong(format!("{text:?} is no number"))),
+                Err(_) => return Err(self.wrong(format!("{text:?} is not a number"))),
             },
         };
         self.skip(length);
@@ -265,7 +264,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whole numbers by the first, as long as it can; everything by the second.
+    /// Applies the first function to integers if the result fits, else the second.
     fn whole_or(
         &self,
         left: Number,
@@ -294,7 +293,7 @@ impl Parser<'_> {
         if value.abs() <= EXACT { Ok(Number::Whole(value as i128)) } else { self.real(value) }
     }
 
-    /// Something inside of something else; too much of that is no sum.
+    /// Counts nesting, which is bounded.
     fn nested<T>(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, CalcError>,
@@ -346,7 +345,7 @@ fn floor_div(left: i128, right: i128) -> Option<i128> {
     left.checked_sub(rest)?.checked_div(right)
 }
 
-/// With the sign of the divisor.
+/// The sign is that of the divisor.
 fn floor_mod(left: i128, right: i128) -> Option<i128> {
     let rest = left.checked_rem(right)?;
     if rest != 0 && (rest < 0) != (right < 0) { rest.checked_add(right) } else { Some(rest) }

@@ -1,4 +1,4 @@
-//! Tools that are closures of the host: run in this process, on a thread of their own.
+//! Tools that are closures of the host. They run in this process, on a thread of their own.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// What a tool of the host does: a value, or why there is none.
+/// The function of a tool of the host.
 #[derive(Clone)]
 pub struct Closure {
     run: Arc<Run>,
-    /// How many of its runs came too late and still go on.
+    /// How many of its runs exceeded their time and still go on.
     late: Arc<AtomicUsize>,
 }
 
@@ -34,35 +34,38 @@ impl fmt::Debug for Closure {
     }
 }
 
-/// How a closure ended.
+/// The result of a closure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endured {
+pub enum ClosureResult {
     /// With a value.
     Value(Value),
-    /// With an error of its own, or a panic: in words.
+    /// With an error, or a panic, as text.
     Failed(String),
-    /// Not in time. Its thread goes on, for nothing can end it; what it says is heard by nobody.
+    /// Out of time. Its thread keeps running, because nothing can end it, and its result is
+    /// ignored.
     TooLate,
 }
 
-/// With this many runs that nothing ends, there are no more: a caller could fill the host with them.
+/// The most runs that may hang; after that no more start, because they could fill the host.
 const LATE_MAX: usize = 16;
 
-/// Runs a closure for no longer than this. A panic stays on its thread.
-pub fn endure(closure: &Closure, input: Map<String, Value>, wall: Duration) -> Endured {
+/// Runs a closure with a time limit. A panic stays on its thread.
+pub fn run_closure(closure: &Closure, input: Map<String, Value>, wall: Duration) -> ClosureResult {
     if closure.late.load(Ordering::SeqCst) >= LATE_MAX {
-        return Endured::Failed(format!("{LATE_MAX} runs of it came too late and still go on"));
+        return ClosureResult::Failed(format!(
+            "{LATE_MAX} runs of it came too late and still go on"
+        ));
     }
     let (sender, receiver) = sync_channel(1);
     let Closure { run, late } = closure.clone();
-    // Whoever is second knows how the other ended.
+    // The one that comes second sees how the other ended.
     let is_over = Arc::new(AtomicBool::new(false));
     let ending = Arc::clone(&is_over);
     let started = std::thread::Builder::new().name("tool".to_owned()).spawn(move || {
         let ended = match catch_unwind(AssertUnwindSafe(|| run(input))) {
-            Ok(Ok(value)) => Endured::Value(value),
-            Ok(Err(why)) => Endured::Failed(why),
-            Err(panic) => Endured::Failed(format!("it panicked: {}", said(&*panic))),
+            Ok(Ok(value)) => ClosureResult::Value(value),
+            Ok(Err(why)) => ClosureResult::Failed(why),
+            Err(panic) => ClosureResult::Failed(format!("it panicked: {}", said(&*panic))),
         };
         let _unheard = sender.send(ended).is_err();
         if ending.swap(true, Ordering::SeqCst) {
@@ -70,7 +73,7 @@ pub fn endure(closure: &Closure, input: Map<String, Value>, wall: Duration) -> E
         }
     });
     if let Err(error) = started {
-        return Endured::Failed(format!("it has no thread: {error}"));
+        return ClosureResult::Failed(format!("it has no thread: {error}"));
     }
     match receiver.recv_timeout(wall) {
         Ok(ended) => ended,
@@ -79,10 +82,10 @@ pub fn endure(closure: &Closure, input: Map<String, Value>, wall: Duration) -> E
             if is_over.swap(true, Ordering::SeqCst) {
                 closure.late.fetch_sub(1, Ordering::SeqCst);
             }
-            Endured::TooLate
+            ClosureResult::TooLate
         }
         Err(RecvTimeoutError::Disconnected) => {
-            Endured::Failed("it ended without a word".to_owned())
+            ClosureResult::Failed("it ended without a word".to_owned())
         }
     }
 }
@@ -108,17 +111,17 @@ mod tests {
             drop(inside.lock());
             Ok(Value::Null)
         });
-        let run = || endure(&closure, Map::new(), Duration::from_millis(5));
+        let run = || run_closure(&closure, Map::new(), Duration::from_millis(5));
         for _ in 0..LATE_MAX {
-            assert_eq!(run(), Endured::TooLate);
+            assert_eq!(run(), ClosureResult::TooLate);
         }
-        assert!(matches!(run(), Endured::Failed(why) if why.contains("still go on")));
+        assert!(matches!(run(), ClosureResult::Failed(why) if why.contains("still go on")));
         drop(held);
         while closure.late.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();
         }
-        let patient = endure(&closure, Map::new(), Duration::from_secs(60));
-        assert_eq!(patient, Endured::Value(Value::Null));
+        let patient = run_closure(&closure, Map::new(), Duration::from_secs(60));
+        assert_eq!(patient, ClosureResult::Value(Value::Null));
         assert_eq!(closure.late.load(Ordering::SeqCst), 0);
     }
 }

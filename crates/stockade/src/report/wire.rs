@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{Body, Questions, Report};
 use crate::files::Change;
-use crate::gate::Rewritten;
+use crate::gate::RewrittenCall;
 use crate::guarantee::Enforced;
-use crate::hooks::Spoken;
+use crate::hooks::HookMessage;
 use crate::limits::LimitHit;
-use crate::outcome::{Denial, Exit, Failure, SessionUse, Usage};
+use crate::outcome::{Denial, Exit, Failure, LeftProcess, SessionUse, Usage};
 use crate::output::Captured;
 use crate::policy::{By, Decision};
 
@@ -40,6 +40,8 @@ struct Wire<'a> {
     stderr: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     stderr_base64: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    merged: bool,
     truncated: bool,
     timed_out: bool,
     denied: bool,
@@ -67,12 +69,14 @@ struct Wire<'a> {
     notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a SessionUse>,
-    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
-    context: &'a [Spoken],
-    #[serde(skip_serializing_if = "<[Spoken]>::is_empty")]
-    messages: &'a [Spoken],
+    #[serde(skip_serializing_if = "<[LeftProcess]>::is_empty")]
+    left_running: &'a [LeftProcess],
+    #[serde(skip_serializing_if = "<[HookMessage]>::is_empty")]
+    context: &'a [HookMessage],
+    #[serde(skip_serializing_if = "<[HookMessage]>::is_empty")]
+    messages: &'a [HookMessage],
     #[serde(skip_serializing_if = "Option::is_none")]
-    stop: Option<&'a Spoken>,
+    stop: Option<&'a HookMessage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rewritten: Option<WireRewritten<'a>>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -104,7 +108,7 @@ struct WireUsage {
 }
 
 impl<'a> WireRewritten<'a> {
-    fn of(one: &'a Rewritten) -> Self {
+    fn of(one: &'a RewrittenCall) -> Self {
         Self { by: &one.by.name, argv: Words(&one.words) }
     }
 }
@@ -151,6 +155,7 @@ impl Serialize for Report {
             stdout_base64: exact(stdout),
             stderr: lossy(stderr),
             stderr_base64: exact(stderr),
+            merged: self.merged && outcome.is_some(),
             truncated: self.truncated(),
             timed_out: self.timed_out(),
             denied: self.denied(),
@@ -181,6 +186,7 @@ impl Serialize for Report {
             unseen: changes.map_or(&[], |changes| &changes.unseen),
             notes: outcome.map_or(&[], |outcome| &outcome.notes),
             session: outcome.and_then(|outcome| outcome.session.as_ref()),
+            left_running: outcome.map_or(&[], |outcome| &outcome.left_running),
             context: &self.said.context,
             messages: &self.said.messages,
             stop: self.said.stop.as_ref(),
@@ -203,6 +209,11 @@ fn exact(stream: &Captured) -> Option<String> {
 fn exact_argv(argv: &[OsString]) -> Option<Vec<String>> {
     let is_text = argv.iter().all(|word| word.to_str().is_some());
     (!is_text).then(|| argv.iter().map(|word| BASE64.encode(word.as_bytes())).collect())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]

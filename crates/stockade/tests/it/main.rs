@@ -5,6 +5,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
 
 mod again;
+mod architecture;
 mod bad_input;
 mod cases;
 mod gate;
@@ -27,6 +28,7 @@ mod shell_quiet;
 mod shell_parse;
 mod shipped_rules;
 mod sources;
+mod threat_model;
 mod tidy;
 mod tools;
 mod written;

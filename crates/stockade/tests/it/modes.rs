@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::Deserialize;
 use stockade::call::ToolCall;
 use stockade::gate::Examination;
-use stockade::policy::weigh::{Case, Hold, Kind, Reach, Said, weigh};
+use stockade::policy::decide::{CallKind, Containment, Reach, RuleAnswer, Situation, weigh};
 use stockade::policy::{Decision, Mode, Policy, PolicyFiles, Profile};
 use stockade::tier::Tier;
 
@@ -59,27 +59,27 @@ fn expected() -> BTreeMap<Place, Vec<String>> {
     cells
 }
 
-fn case(mode: Mode, kind: &str, rule: &str, hold: &str) -> Case {
-    Case {
+fn case(mode: Mode, kind: &str, rule: &str, hold: &str) -> Situation {
+    Situation {
         mode,
         kind: match kind {
-            "reads" => Kind::Reads,
-            "runs" => Kind::Runs,
-            _ => Kind::Edits,
+            "reads" => CallKind::Reads,
+            "runs" => CallKind::Runs,
+            _ => CallKind::Edits,
         },
         reach: if kind == "protected" { Reach::Protected } else { Reach::Usual },
         found: if kind == "critical" { Decision::Ask } else { Decision::Allow },
         rule: match rule {
-            "allow" => Some(Said::Allow),
-            "ask-tool" => Some(Said::AskTool),
-            "ask-part" => Some(Said::AskPart),
-            "deny" => Some(Said::Deny),
+            "allow" => Some(RuleAnswer::Allow),
+            "ask-tool" => Some(RuleAnswer::AskTool),
+            "ask-part" => Some(RuleAnswer::AskPart),
+            "deny" => Some(RuleAnswer::Deny),
             _ => None,
         },
         hold: match hold {
-            "box" => Hold::Box,
-            "axes" => Hold::Axes,
-            _ => Hold::Nothing,
+            "box" => Containment::Box,
+            "axes" => Containment::Axes,
+            _ => Containment::Nothing,
         },
     }
 }
@@ -161,7 +161,7 @@ fn every_cell_holds_for_a_line_at_the_gate() {
 fn what_the_axes_refuse_is_refused_in_every_cell() {
     for (kind, rule, hold) in expected().into_keys() {
         for mode in Mode::ALL {
-            let refused = Case { found: Decision::Deny, ..case(mode, &kind, &rule, &hold) };
+            let refused = Situation { found: Decision::Deny, ..case(mode, &kind, &rule, &hold) };
             assert_eq!(weigh(refused).0, Decision::Deny, "{refused:?}");
         }
     }
@@ -190,11 +190,11 @@ fn a_box_and_a_rule_that_allows_never_make_it_stricter() {
     for (kind, rule, hold) in expected().into_keys() {
         for mode in Mode::ALL {
             let there = case(mode, &kind, &rule, &hold);
-            let boxed = Case { hold: Hold::Box, ..there };
+            let boxed = Situation { hold: Containment::Box, ..there };
             assert!(weigh(boxed).0 <= weigh(there).0, "{there:?}");
-            let none = Case { rule: None, ..there };
-            let allowed = Case { rule: Some(Said::Allow), ..there };
-            let denied = Case { rule: Some(Said::Deny), ..there };
+            let none = Situation { rule: None, ..there };
+            let allowed = Situation { rule: Some(RuleAnswer::Allow), ..there };
+            let denied = Situation { rule: Some(RuleAnswer::Deny), ..there };
             assert!(weigh(allowed).0 <= weigh(none).0, "{there:?}");
             assert_eq!(weigh(denied).0, Decision::Deny, "{there:?}");
         }

@@ -7,6 +7,7 @@ use stockade::gate::{Gate, Permit, Verdict};
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::journal::{Durability, Journal};
 use stockade::plan::Plan;
+use stockade::plan::describe::{of_tier, without_namespaces};
 use stockade::policy::Policy;
 use stockade::report::Body;
 use stockade::tier::{Machine, Tier};
@@ -51,41 +52,45 @@ fn shown(policy: Policy, machine: Machine) -> String {
 
 const ON_A_SCOPED_MACHINE: &str = "\
 tier process
-   1. make a private scratch folder for HOME and TMPDIR
-   2. build the environment: PATH HOME TMPDIR
-   3. start the keeper, which ends the tree even if we die
-   4. limit address space to 2147483648
-   5. limit file size to 1073741824
-   6. limit open files to 1024
-   7. limit core to 1
-   8. limit the user's processes to those there are now and 512 more
-   9. end the tree above 512 processes
-  10. forbid new privileges
+   1. record the state of the writable directories, to report changes (bounded)
+   2. create a private scratch directory for HOME and TMPDIR
+   3. build the environment: PATH STOCKADE HOME TMPDIR
+   4. start the shim, which ends the tree even if Stockade dies
+   5. set RLIMIT_FSIZE to 1073741824
+   6. set RLIMIT_CORE to 1
+   7. set RLIMIT_NPROC to 512 more than the user's tasks now
+   8. set RLIMIT_NOFILE to 1024
+   9. set RLIMIT_AS to 2147483648
+  10. forbid new privileges (no_new_privs)
   11. keep signals and tracing within the tree (Landlock)
   12. close every descriptor but the standard three
-  13. run the program by its handle
-  14. kill the whole tree after 120s
-  15. keep at most 65536 bytes of each output stream
-  16. kill what is left and remove the scratch folder
+  13. execute the program by its handle
+  14. end the tree above 512 processes
+  15. sample the tree and end it above 2147483648 bytes of memory, where no cgroup limits it
+  16. kill the whole tree after 120s
+  17. keep at most 65536 bytes of each output stream, and end the tree above 1073741824
+  18. kill what is left and remove the scratch directory
 ";
 
 const ON_A_PLAIN_MACHINE: &str = "\
 tier process
-   1. make a private scratch folder for HOME and TMPDIR
-   2. build the environment: PATH HOME TMPDIR
-   3. start the keeper, which ends the tree even if we die
-   4. limit address space to 2147483648
-   5. limit file size to 1073741824
-   6. limit open files to 1024
-   7. limit core to 1
-   8. limit the user's processes to those there are now and 512 more
-   9. end the tree above 512 processes
-  10. forbid new privileges
+   1. record the state of the writable directories, to report changes (bounded)
+   2. create a private scratch directory for HOME and TMPDIR
+   3. build the environment: PATH STOCKADE HOME TMPDIR
+   4. start the shim, which ends the tree even if Stockade dies
+   5. set RLIMIT_FSIZE to 1073741824
+   6. set RLIMIT_CORE to 1
+   7. set RLIMIT_NPROC to 512 more than the user's tasks now
+   8. set RLIMIT_NOFILE to 1024
+   9. set RLIMIT_AS to 2147483648
+  10. forbid new privileges (no_new_privs)
   11. close every descriptor but the standard three
-  12. run the program by its handle
-  13. kill the whole tree after 120s
-  14. keep at most 65536 bytes of each output stream
-  15. kill what is left and remove the scratch folder
+  12. execute the program by its handle
+  13. end the tree above 512 processes
+  14. sample the tree and end it above 2147483648 bytes of memory, where no cgroup limits it
+  15. kill the whole tree after 120s
+  16. keep at most 65536 bytes of each output stream, and end the tree above 1073741824
+  17. kill what is left and remove the scratch directory
 ";
 
 #[test]
@@ -102,13 +107,10 @@ fn the_process_tier_on_a_machine_without_it() {
 fn root_gives_up_what_reads_past_the_signal_scope_and_nothing_else_changes() {
     let shown_as_root = |machine| shown(unboxed(), Machine { is_root: true, ..machine });
     assert_eq!(shown_as_root(PLAIN), ON_A_PLAIN_MACHINE);
-    let steps = |plan: &str| {
-        let step = |line: &str| line.split_once(". ").map(|(_, step)| step.to_owned());
-        plan.lines().filter_map(step).collect::<Vec<_>>()
-    };
-    let mut expected = steps(ON_A_SCOPED_MACHINE);
-    expected.insert(11, "drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that".to_owned());
-    assert_eq!(steps(&shown_as_root(SCOPED)), expected);
+    let scope = "keep signals and tracing within the tree (Landlock)";
+    let dropped = ", and drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that";
+    let expected = ON_A_SCOPED_MACHINE.replace(scope, &format!("{scope}{dropped}"));
+    assert_eq!(shown_as_root(SCOPED), expected);
 }
 
 #[test]
@@ -117,9 +119,9 @@ fn a_kernel_that_ignores_the_memory_limit_is_said_to() {
     let call = ToolCall::exec(["ls"]);
     let confinement = project.examiner(Policy::shipped()).examine(&call).confinement;
     let machine = Machine { bounds_address_space: false, ..PLAIN };
-    let description = Tier::Process.describe(&confinement, machine).unwrap();
+    let description = of_tier(Tier::Process, &confinement, machine).unwrap();
     let tree = description.enforcement.iter().find(|one| one.guarantee == Guarantee::TreeLimits);
-    assert_eq!(tree.unwrap().by, ["keeper-count"]);
+    assert_eq!(tree.unwrap().by, ["shim-count"]);
     assert!(
         tree.unwrap().note.as_deref().is_some_and(|note| note.contains("memory is not bounded"))
     );
@@ -130,8 +132,8 @@ fn limits_of_the_policy_are_in_the_plan() {
     let text = "limits.cpu = '1500ms'\nlimits.memory = 'none'\nlimits.wall = '2s'\n";
     let policy = Policy::from_text(Path::new("test"), text).unwrap();
     let plan = shown(Policy { environment: Vec::new(), ..policy }, SCOPED);
-    assert!(plan.contains("limit cpu seconds to 2\n"), "{plan}");
-    assert!(!plan.contains("address space"), "{plan}");
+    assert!(plan.contains("set RLIMIT_CPU to 2 seconds\n"), "{plan}");
+    assert!(!plan.contains("RLIMIT_AS"), "{plan}");
     assert!(plan.contains("after 2s\n"), "{plan}");
 }
 
@@ -141,7 +143,7 @@ fn what_root_can_read_is_said_and_not_hidden() {
     let project = Project::new();
     let confinement = project.examiner(policy).examine(&ToolCall::exec(["ls"])).confinement;
     let kept = |machine: Machine, guarantee: Guarantee| {
-        let description = Tier::Process.describe(&confinement, machine).unwrap();
+        let description = of_tier(Tier::Process, &confinement, machine).unwrap();
         description.enforcement.into_iter().find(|one| one.guarantee == guarantee).unwrap()
     };
     let environment = Guarantee::Environment;
@@ -151,7 +153,7 @@ fn what_root_can_read_is_said_and_not_hidden() {
     let root = Machine { is_root: true, ..hidden };
     assert_eq!(kept(root, environment).by, ["built-environment"]);
     for machine in [SCOPED, PLAIN, hidden, root] {
-        let description = Tier::Process.describe(&confinement, machine).unwrap();
+        let description = of_tier(Tier::Process, &confinement, machine).unwrap();
         let told: Vec<_> = description.enforcement.iter().map(|one| one.guarantee).collect();
         assert_eq!(told, Guarantee::ALL);
         let silent =
@@ -173,9 +175,9 @@ fn a_required_guarantee_that_nothing_keeps_fails_before_the_run() {
         let mut policy = unboxed();
         policy.require.insert(guarantee, Kept::Full);
         let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();
-        assert_eq!(failure.guarantee.as_deref(), Some(guarantee.name()));
-        assert!(failure.message.contains(guarantee.name()), "{failure:?}");
-        assert!(failure.remedy.is_some_and(|remedy| remedy.contains("box.require")));
+        assert_eq!(failure.guarantee(), Some(guarantee));
+        assert!(failure.message().contains(guarantee.name()), "{failure:?}");
+        assert!(failure.remedy().is_some_and(|remedy| remedy.contains("box.require")));
         let report = project.stockade(policy).run(ToolCall::exec(["touch", "made"]));
         assert!(matches!(report.body, Body::Failed(_)), "{report:?}");
         assert_eq!((report.exit_code(), report.denied()), (None, false));
@@ -191,7 +193,7 @@ fn a_guarantee_that_is_kept_in_part_fails_unless_a_part_will_do() {
     policy.require.insert(Guarantee::Privileges, Kept::Full);
     let project = Project::new();
     let failure = Plan::new(permit(&project, policy), SCOPED).unwrap_err();
-    assert!(failure.message.contains("only in part"), "{failure:?}");
+    assert!(failure.message().contains("only in part"), "{failure:?}");
 }
 
 #[test]
@@ -200,8 +202,8 @@ fn a_tier_that_is_not_there_fails_cleanly() {
         let project = Project::new();
         let policy = Policy { tier, ..Policy::shipped() };
         let failure = Plan::new(permit(&project, policy.clone()), SCOPED).unwrap_err();
-        assert!(failure.message.contains(tier.name()), "{failure:?}");
-        assert!(failure.remedy.is_some());
+        assert!(failure.message().contains(tier.name()), "{failure:?}");
+        assert!(failure.remedy().is_some());
         let report = project.stockade(policy).run(ToolCall::exec(["touch", "made"]));
         assert!(matches!(report.body, Body::Failed(_)), "{report:?}");
         assert!(!project.root().join("made").exists());
@@ -215,20 +217,29 @@ fn the_jail_is_planned_in_the_order_in_which_it_is_made() {
     let mut rest = plan.as_str();
     for step in [
         "tier jail",
-        "start the keeper",
-        "make namespaces",
-        "a network namespace with nothing in it",
-        "make a root",
-        "to be written",
+        "record the state",
+        "start the shim",
+        "create namespaces: user mount pid ipc uts cgroup",
+        "a network namespace with a loopback of its own",
+        "set the host name",
+        "forbid user namespaces",
+        "create an empty root",
+        "/usr",
+        "writable\n",
+        "pin the parents",
         "protect ",
-        "by cgroups",
-        "limit address space",
+        "make the root read-only, enter it and lock its mounts",
+        "by a cgroup",
         "drop every capability",
         "forbid new privileges",
         "(Landlock)",
         "(seccomp)",
+        "compare the sandbox with this plan",
+        "build the environment",
+        "set RLIMIT_FSIZE",
+        "set RLIMIT_AS",
         "close every descriptor",
-        "run the program by its handle",
+        "execute the program by its handle",
         "kill the whole tree after",
     ] {
         let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
@@ -243,11 +254,27 @@ fn the_jail_is_planned_in_the_order_in_which_it_is_made() {
 }
 
 #[test]
+fn open_ports_are_planned_with_a_loopback_only() {
+    use stockade::confine::{Network, Ports};
+    let [publish, host] = [3000, 5432].map(|port| vec![std::num::NonZeroU16::new(port).unwrap()]);
+    let policy = Policy { ports: Ports { publish, host }, ..shipped() };
+    let plan = shown(policy.clone(), SCOPED);
+    let (_, after) = plan.split_once("with a loopback of its own").unwrap();
+    let steps: Vec<&str> = after.lines().skip(1).take(2).collect();
+    assert!(steps[0].ends_with("open port 3000 of the sandbox to this machine"), "{plan}");
+    assert!(steps[1].ends_with("open port 5432 of this machine to the sandbox"), "{plan}");
+    assert!(plan.contains("where user namespaces are refused nothing runs"), "{plan}");
+    let open = Policy { network: Network::Host, ..policy };
+    assert!(!shown(open, SCOPED).contains("open port"));
+    assert!(!shown(shipped(), SCOPED).contains("open port"));
+}
+
+#[test]
 fn the_jail_says_what_it_does_not_keep() {
     let project = Project::new();
     let call = ToolCall::exec(["ls"]);
     let confinement = project.examiner(Policy::shipped()).examine(&call).confinement;
-    let description = Tier::Jail.describe(&confinement, SCOPED).unwrap();
+    let description = of_tier(Tier::Jail, &confinement, SCOPED).unwrap();
     let told: Vec<_> = description.enforcement.iter().map(|one| one.guarantee).collect();
     assert_eq!(told, Guarantee::ALL);
     for one in &description.enforcement {
@@ -258,7 +285,7 @@ fn the_jail_says_what_it_does_not_keep() {
     assert_eq!(kept(Guarantee::Protected).unwrap().kept, Kept::Detected);
     let mut strict = confinement;
     strict.require.insert(Guarantee::Protected, Kept::Full);
-    let description = Tier::Jail.describe(&strict, SCOPED).unwrap();
+    let description = of_tier(Tier::Jail, &strict, SCOPED).unwrap();
     let line = description.enforcement.iter().find(|one| one.guarantee == Guarantee::Protected);
     let line = line.unwrap();
     assert_eq!((line.kept, line.by[..2].to_vec()), (Kept::Full, vec!["mount-namespace", "broker"]));
@@ -275,23 +302,25 @@ fn lowered() -> Policy {
 fn the_jail_is_planned_in_both_forms_where_both_keep_what_is_required() {
     let plan = shown(lowered(), SCOPED);
     let (_, mut rest) = plan.split_once("where user namespaces are refused\n").unwrap();
-    assert!(!rest.contains("namespaces:") && !rest.contains("make a root"), "{rest}");
+    assert!(!rest.contains("namespaces:") && !rest.contains("empty root"), "{rest}");
     for step in [
-        "make a private scratch folder",
-        "start the keeper",
-        "by cgroups",
-        "limit address space",
+        "see that it does not write or create",
+        "create a private scratch directory",
+        "start the shim",
+        "keep signals and tracing within the tree",
+        "by a cgroup",
+        "set RLIMIT_AS",
+        "close every descriptor",
         "drop every capability",
         "forbid new privileges",
-        "keep signals and tracing within the tree",
-        "let it read the system's folders",
-        "let it write",
-        "let it read",
+        "allow it to write the scratch directory",
+        "allow it to read what there is of /usr",
+        "allow it to write \"",
         "(Landlock)",
-        "refuse sockets",
-        "(seccomp)",
-        "run the program by its handle",
-        "remove the scratch folder",
+        "of sockets, connected pairs only (seccomp)",
+        "compare the sandbox with this plan",
+        "execute the program by its handle",
+        "remove the scratch directory",
     ] {
         let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
         rest = after;
@@ -319,40 +348,46 @@ fn the_form_without_namespaces_says_what_it_does_not_keep() {
     let project = Project::new();
     let confinement = project.examiner(lowered()).examine(&ToolCall::exec(["ls"])).confinement;
     for machine in [SCOPED, PLAIN, Machine { is_root: true, ..SCOPED }] {
-        let description = Tier::Jail.describe_locks(&confinement, machine).unwrap();
+        let description = without_namespaces(Tier::Jail, &confinement, machine).unwrap();
         let told: Vec<_> = description.enforcement.iter().map(|one| one.guarantee).collect();
         assert_eq!(told, Guarantee::ALL);
         for one in &description.enforcement {
             assert!(one.kept == Kept::Full || one.note.is_some(), "{one:?}");
         }
     }
-    assert_eq!(Tier::Process.describe_locks(&confinement, SCOPED), None);
+    assert_eq!(without_namespaces(Tier::Process, &confinement, SCOPED), None);
 }
 
 const IN_A_CONTAINER: &str = "\
 tier container
-   1. build the environment: PATH HOME TMPDIR
-   2. make a container of the image localhost/tools by runsc, named by the call
-   3. make its root read-only, with /tmp in memory
-   4. make a network namespace with nothing in it
-   5. show \"ROOT\", to be written
-   6. limit the whole tree by cgroups, where there are any
-   7. limit file size to 1073741824
-   8. limit open files to 1024
-   9. limit core to 1
-  10. end the tree above 512 processes
-  11. end the tree once it has added 4294967296 bytes or 200000 files to the disk
-  12. run it as a user that is not root
-  13. drop every capability
-  14. forbid new privileges
-  15. filter system calls (seccomp)
-  16. ask the engine what the container has of this, before it starts
-  17. start the keeper, which ends the tree even if we die
-  18. start the container
-  19. kill the whole tree after 120s
-  20. keep at most 65536 bytes of each output stream
-  21. kill and remove the container
-  22. kill what is left and remove the scratch folder
+   1. record the state of the writable directories, to report changes (bounded)
+   2. create a private scratch directory for the launch itself
+   3. build the environment: PATH STOCKADE HOME TMPDIR
+   4. create a container of the image localhost/tools, named by the call, with the runtime runsc (pull: never)
+   5. make its root read-only
+   6. mount a private /tmp in memory, of 1073741824 bytes
+   7. create a network namespace with a loopback of its own
+   8. set the host name to box
+   9. mount \"ROOT\" writable
+  10. pin the parents of what follows in their places
+  11. limit the whole tree by a cgroup, where there are any: 2147483648 bytes of memory, 1088 tasks
+  12. set RLIMIT_FSIZE to 1073741824
+  13. set RLIMIT_CORE to 1
+  14. set RLIMIT_NPROC to 32768
+  15. set RLIMIT_NOFILE to 1024
+  16. run it as a user that is not root
+  17. drop every capability
+  18. forbid new privileges (no_new_privs)
+  19. filter system calls by the engine's list (seccomp)
+  20. compare the sandbox with this plan, from outside
+  21. start the shim, which ends the tree even if Stockade dies
+  22. start the container
+  23. end the tree above 512 processes
+  24. end the tree once it has added 4294967296 bytes or 200000 files to the disk
+  25. kill the whole tree after 120s
+  26. keep at most 65536 bytes of each output stream, and end the tree above 1073741824
+  27. kill and remove the container
+  28. kill what is left and remove the scratch directory
 ";
 
 #[test]

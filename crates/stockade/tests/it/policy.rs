@@ -8,7 +8,7 @@ use stockade::confine::Network;
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::journal::Durability;
 use stockade::limits::ByteCount;
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 use stockade::policy::{Decision, LoadError, Policy, PolicyFiles, Profile, Variable};
 use stockade::tier::Tier;
 
@@ -71,7 +71,7 @@ const TABLES: [&str; 13] = [
 #[test]
 fn the_default_file_names_every_key() {
     let text = shipped("default.toml");
-    let keys = include_str!("../../src/policy/file.rs")
+    let keys = include_str!("../../../stockade-policy/src/config/file.rs")
         .lines()
         .filter_map(|line| line.trim().strip_prefix("pub(super) ")?.split_once(": "))
         .map(|(key, _)| key)
@@ -227,6 +227,9 @@ fn each_key_that_would_loosen_is_refused_by_name_and_line() {
         ("box.read", "['/root']"),
         ("box.toolchains", "['rust']"),
         ("box.net", "'host'"),
+        ("box.publish", "[3000]"),
+        ("box.publish", "[]"),
+        ("box.host_ports", "[5432]"),
         ("box.image", "'localhost/tools'"),
         ("box.engine", "'docker'"),
         ("box.runtime", "'runc'"),
@@ -282,6 +285,12 @@ fn values_that_make_no_sense_are_errors_with_a_line() {
         "box.env = ['=x']",
         "box.env = ['']",
         "box.require = ['luck']",
+        "box.publish = [0]",
+        "box.publish = [3000, 65536]",
+        "box.publish = [3000, 4000, 3000]",
+        "box.host_ports = [5432, 5432]",
+        "box = { net = 'none', publish = [3000] }",
+        "box = { net = 'none', host_ports = [5432] }",
         "limits.wall = 'soon'",
         "limits.wall = '-1s'",
         "limits.wall = 'nan'",
@@ -372,6 +381,11 @@ fn a_project_file_can_hide_and_protect_more_and_close_the_network() {
     assert_eq!(policy.files.hide, hidden);
     assert!(policy.files.protect.contains(&PathBuf::from("Makefile")));
     assert!(policy.files.protect.contains(&PathBuf::from(".git/hooks")));
+    let policy = project_file(user, "box.net = 'loopback'\n").unwrap();
+    assert_eq!(policy.network, Network::Loopback);
+    assert_eq!(project_file("", "box.net = 'none'\n").unwrap().network, Network::None);
+    let error = project_file("box.net = 'none'\n", "box.net = 'loopback'\n").unwrap_err();
+    assert!(error.to_string().contains("box.net"), "{error}");
 }
 
 #[test]
@@ -383,7 +397,7 @@ fn paths_of_a_box_do_not_climb_out_of_the_root() {
     }
     let text = "box.write = ['.', 'out', '/var/cache/x']\nbox.net = 'sometimes'\n";
     let error = Policy::from_text(Path::new("mine.toml"), text).unwrap_err().to_string();
-    assert!(error.contains("line 2") && error.contains("none or host"), "{error}");
+    assert!(error.contains("line 2") && error.contains("none, loopback or host"), "{error}");
 }
 
 #[test]
@@ -410,4 +424,42 @@ fn keys_of_containers_are_read_and_held_to_their_form() {
     for wrong in ["image = '--privileged'", "engine = 'lxc'", "runtime = '-x'", "pull = 'always'"] {
         assert!(oci(&format!("[box]\n{wrong}\n")).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn ports_are_opened_by_trusted_files_and_only_with_a_loopback() {
+    use stockade::confine::Network;
+    let numbers = |ports: &[std::num::NonZeroU16]| -> Vec<u16> {
+        ports.iter().map(|port| port.get()).collect()
+    };
+    assert!(Policy::shipped().ports.is_empty());
+    let policy = trusted("box.publish = [3000, 1]\nbox.host_ports = [65535]").unwrap();
+    assert_eq!(
+        (numbers(&policy.ports.publish), numbers(&policy.ports.host)),
+        (vec![3000, 1], vec![65535])
+    );
+    assert_eq!(policy.required()[&Guarantee::Network], Kept::Partial, "less is asked for then");
+    assert_eq!(policy.notes(), Vec::<String>::new());
+    // What says nothing of them takes none away, and an empty list all.
+    assert_eq!(trusted("box.net = 'none'\nbox.publish = []").unwrap().ports.publish, []);
+    let most: Vec<String> = (1..=33).map(|port| port.to_string()).collect();
+    assert!(trusted(&format!("box.publish = [{}]", most[..32].join(","))).is_ok());
+    let error = trusted(&format!("box.publish = [{}]", most.join(","))).unwrap_err();
+    assert!(
+        error.to_string().contains("line 1") && error.to_string().contains("at most 32"),
+        "{error}"
+    );
+    let error = trusted("box.net = 'none'\nbox.publish = [3000]").unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("hint: set box.net"), "{error}");
+    // The machine's network has all ports, which is said.
+    let open = trusted("box.net = 'host'\nbox.publish = [3000]").unwrap();
+    assert!(
+        open.notes()[0].contains("the sandbox has the machine's network"),
+        "{:?}",
+        open.notes()
+    );
+    // A project that takes the network away takes the ports of others away too.
+    let strict = project_file("box.publish = [3000]", "box.net = 'none'").unwrap();
+    assert_eq!((strict.network, strict.ports.is_empty()), (Network::None, true));
+    assert_eq!(strict.required()[&Guarantee::Network], Kept::Full);
 }

@@ -11,7 +11,7 @@ use stockade::inspect::Root;
 use stockade::outcome::Outcome;
 use stockade::policy::{self, Policy, Profile};
 use stockade::tier::Tier;
-use stockade::{Report, Stockade};
+use stockade::{Builder, Report, Stockade};
 
 /// The folder `work`, which is the root, and what lies around it.
 pub(crate) struct Project {
@@ -77,7 +77,12 @@ impl Project {
 
     /// Opens the project with a journal beside it.
     pub(crate) fn stockade(&self, policy: Policy) -> Stockade {
-        Stockade::open(&self.root(), policy, &self.journal()).unwrap()
+        self.builder(policy).open().unwrap()
+    }
+
+    /// The same, before it is open.
+    pub(crate) fn builder(&self, policy: Policy) -> Builder {
+        Stockade::builder(&self.root(), policy).journal(&self.journal())
     }
 
     pub(crate) fn journal(&self) -> PathBuf {

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use stockade::call::ToolCall;
 use stockade::gate::Examiner;
-use stockade::inspect::{Finding, Identity, Landing, Root, View, Weight, path_of, stat_of};
+use stockade::inspect::{
+    Finding, Identity, PathResolver, Resolution, Root, Weight, path_of, stat_of,
+};
 use stockade::policy::{Decision, LoadError, Policy, PolicyFiles, Rules};
 
 use crate::project::{Project, contained};
@@ -291,12 +293,12 @@ fn a_path_judged_inside_never_opens_outside() {
                 swap(&root, &outside);
             }
         });
-        let view = View::open(&opened, None).unwrap();
+        let view = PathResolver::open(&opened, None).unwrap();
         let paths = ["a/b/file", "a/../a/b/file", "link/b/file", "a/b/../../link/b", "link"];
         for round in 0..ROUNDS {
             let path = paths[round % paths.len()];
-            match view.land(OsStr::new(path)) {
-                Landing::Inside { handle, .. } => {
+            match view.resolve(OsStr::new(path)) {
+                Resolution::Inside { handle, .. } => {
                     let identity = Identity::of(&stat_of(handle.as_fd()).unwrap());
                     assert!(!secret.contains(&identity), "{path} opened what is outside");
                     let real = path_of(handle.as_fd()).unwrap();
@@ -304,8 +306,8 @@ fn a_path_judged_inside_never_opens_outside() {
                     assert!(inside.contains(&identity) || real.starts_with(&root), "{real:?}");
                     within += 1;
                 }
-                Landing::Outside { .. } => without += 1,
-                Landing::Unknowable(_) => {}
+                Resolution::Outside { .. } => without += 1,
+                Resolution::Unknowable(_) => {}
             }
         }
         done.store(true, Ordering::Relaxed);

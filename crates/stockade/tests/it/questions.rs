@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use stockade::call::ToolCall;
-use stockade::gate::{Answer, Approver, Examiner, Gate, Offer, Prompt, Refusal, Settled, Verdict};
+use stockade::gate::{
+    Approver, ApproverAnswer, Examiner, Gate, Offer, Prompt, Refusal, Settlement, Verdict,
+};
 use stockade::inspect::Root;
 use stockade::journal::record::{Event, Reply};
 use stockade::journal::{Durability, Journal, audit};
@@ -16,13 +18,13 @@ use crate::project::{Project, unboxed};
 /// Gives one answer to everything, and remembers what it was offered.
 #[derive(Debug)]
 struct Says {
-    answer: Answer,
+    answer: ApproverAnswer,
     asked: AtomicUsize,
     offers: Mutex<Vec<Offer>>,
 }
 
 impl Says {
-    fn new(answer: Answer) -> Arc<Self> {
+    fn new(answer: ApproverAnswer) -> Arc<Self> {
         Arc::new(Self { answer, asked: AtomicUsize::new(0), offers: Mutex::default() })
     }
 }
@@ -32,7 +34,7 @@ impl Approver for Says {
         "a friend\n"
     }
 
-    fn answer(&self, prompt: &Prompt, _patience: Duration) -> Answer {
+    fn answer(&self, prompt: &Prompt, _patience: Duration) -> ApproverAnswer {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.offers.lock().unwrap().push(prompt.offer.clone());
         self.answer.clone()
@@ -48,9 +50,9 @@ impl Approver for Hangs {
         "hangs"
     }
 
-    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> Answer {
+    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> ApproverAnswer {
         std::thread::sleep(Duration::from_secs(600));
-        Answer::Once
+        ApproverAnswer::Once
     }
 }
 
@@ -63,7 +65,7 @@ impl Approver for Panics {
         "panics"
     }
 
-    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> Answer {
+    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> ApproverAnswer {
         panic!("an approver of the host")
     }
 }
@@ -84,7 +86,7 @@ fn put(gate: &Gate, argv: &[&str]) -> (Result<(), Refusal>, Option<Reply>) {
         Verdict::Allowed(_) => (Ok(()), None),
         Verdict::Refused(refusal) => (Err(refusal), None),
         Verdict::Ask(question) => {
-            let Settled { result, answer, .. } = gate.settle(*question);
+            let Settlement { result, answer, .. } = gate.settle(*question);
             (result.map(drop), Some(answer))
         }
         Verdict::Impossible(failure) => panic!("{failure:?}"),
@@ -103,7 +105,7 @@ fn answers(project: &Project) -> Vec<(Reply, Option<String>)> {
 #[test]
 fn yes_is_a_permit_with_the_answer_in_the_journal_before_it() {
     let project = Project::new();
-    let gate = gate(&project, asking("")).with_approver(Says::new(Answer::Once));
+    let gate = gate(&project, asking("")).with_approver(Says::new(ApproverAnswer::Once));
     let Verdict::Ask(question) = gate.judge(&ToolCall::exec(["touch", "x"])) else {
         panic!("no question");
     };
@@ -118,9 +120,13 @@ fn nobody_silence_and_no_are_refusals_in_words() {
     let project = Project::new();
     for (approver, reply, words) in [
         (None, Reply::Nobody, "nobody can be asked here"),
-        (Some(Says::new(Answer::No)), Reply::No, "a person said no"),
-        (Some(Says::new(Answer::NoBecause("it is late".into()))), Reply::No, "said no: it is late"),
-        (Some(Says::new(Answer::Silence)), Reply::Silence, "did not answer within 60 s"),
+        (Some(Says::new(ApproverAnswer::No)), Reply::No, "a person said no"),
+        (
+            Some(Says::new(ApproverAnswer::NoBecause("it is late".into()))),
+            Reply::No,
+            "said no: it is late",
+        ),
+        (Some(Says::new(ApproverAnswer::Silence)), Reply::Silence, "did not answer within 60 s"),
     ] {
         let gate = gate(&project, asking(""));
         let gate = match approver {
@@ -143,7 +149,7 @@ fn an_approver_that_hangs_or_breaks_says_no() {
     let (result, answer) =
         put(&gate(&project, policy()).with_approver(Arc::new(Hangs)), &["touch", "x"]);
     assert!(result.is_err() && answer == Some(Reply::Silence));
-    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(started.elapsed() < Duration::from_secs(120));
     let (result, answer) =
         put(&gate(&project, policy()).with_approver(Arc::new(Panics)), &["touch", "x"]);
     assert!(result.is_err() && answer == Some(Reply::Silence));
@@ -152,7 +158,7 @@ fn an_approver_that_hangs_or_breaks_says_no() {
 #[test]
 fn a_session_covers_the_like_and_nothing_else() {
     let project = Project::new();
-    let says = Says::new(Answer::Session);
+    let says = Says::new(ApproverAnswer::Session);
     let gate = gate(&project, asking("rules.deny = ['Bash(sh build.sh never)']"))
         .with_approver(says.clone());
     assert_eq!(put(&gate, &["sh", "build.sh", "a"]), (Ok(()), Some(Reply::Session)));
@@ -169,7 +175,7 @@ fn a_session_covers_the_like_and_nothing_else() {
 #[test]
 fn a_rule_that_asks_is_answered_for_the_session_and_never_for_good() {
     let project = Project::new();
-    let says = Says::new(Answer::Always);
+    let says = Says::new(ApproverAnswer::Always);
     let gate = gate(&project, asking("rules.ask = ['Bash(sh *)']\nrules.allow = ['Bash']"))
         .with_approver(says.clone());
     assert_eq!(put(&gate, &["sh", "build.sh"]), (Ok(()), Some(Reply::Session)));
@@ -181,7 +187,7 @@ fn a_rule_that_asks_is_answered_for_the_session_and_never_for_good() {
 #[test]
 fn critical_deletes_and_protected_paths_are_asked_about_each_time() {
     let project = Project::new();
-    let says = Says::new(Answer::Always);
+    let says = Says::new(ApproverAnswer::Always);
     let mut policy = asking("exec.deny = []\nrules.allow = ['Bash']");
     policy.shell_profile = stockade::policy::Profile::Contained;
     let gate = gate(&project, policy).with_approver(says.clone());

@@ -146,7 +146,7 @@ fn what_does_not_fit_does_not_load() {
         "mode = 1",
         "questions.timeout = 'soon'",
         "limits.wall = '5 parsecs'",
-        "limits.wall = 'none'",
+        "limits.wall = 'soon'",
         "limits.processes = 0",
         "limits.processes = '12'",
         "limits.memory = 'much'",

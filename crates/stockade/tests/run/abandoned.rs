@@ -7,7 +7,7 @@ use std::time::Duration;
 use stockade::gate::{Examiner, Gate, Verdict};
 use stockade::inspect::Root;
 use stockade::journal::{Durability, Journal};
-use stockade::launch::{self, Running};
+use stockade::launch::{self, Run};
 use stockade::plan::Plan;
 use stockade::{Policy, ToolCall};
 
@@ -30,7 +30,7 @@ fn project() -> Option<Project> {
 }
 
 /// A box with a tree in it that does not end by itself.
-fn running(project: &Project, marker: &str) -> Running {
+fn running(project: &Project, marker: &str) -> Run {
     let journal = Journal::open(&project.journal(), Durability::default()).unwrap();
     let root = Root::open(&project.root()).unwrap();
     let gate = Gate::new(Examiner::new(root, Policy::shipped()), journal);
@@ -39,7 +39,7 @@ fn running(project: &Project, marker: &str) -> Running {
         Verdict::Ask(_) | Verdict::Refused(_) | Verdict::Impossible(_) => None,
     };
     let plan = Plan::new(permit.unwrap(), launch::probe()).unwrap();
-    let cold = launch::Reserve::cold();
+    let cold = launch::WarmState::cold();
     let running = launch::start(plan, &cold).unwrap();
     let all = eventually(Duration::from_secs(30), || marked(marker).len() >= 5);
     assert!(all, "{:?}", marked(marker));
@@ -48,7 +48,7 @@ fn running(project: &Project, marker: &str) -> Running {
 
 #[track_caller]
 fn nothing_is_left(marker: &str) {
-    let gone = eventually(Duration::from_secs(2), || marked(marker).is_empty());
+    let gone = eventually(Duration::from_secs(60), || marked(marker).is_empty());
     assert!(gone, "{:?} are left", marked(marker));
 }
 
@@ -101,7 +101,7 @@ fn a_host_that_is_killed_takes_its_box_and_its_cgroups_with_it() {
     host.kill();
     nothing_is_left(&marker);
     // Boxes that wait for a next call go too.
-    let gone = eventually(Duration::from_secs(2), || in_cgroups_of(host_id).is_empty());
+    let gone = eventually(Duration::from_secs(60), || in_cgroups_of(host_id).is_empty());
     assert!(gone, "{:?} are left", in_cgroups_of(host_id));
     // What the kernel does not remove by itself, the next host does.
     assert_eq!(Helper::new("run-boxed", &project, &["true"]).answer()["ok"], true);

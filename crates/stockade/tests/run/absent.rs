@@ -25,12 +25,16 @@ fn notes(report: &Value) -> String {
 /// Runs a script while the host does something, once the script has created `ready`. The script ends
 /// when there is a file `done`.
 fn beside(project: &Project, policy: Policy, host: impl FnOnce()) -> Value {
-    project
-        .script("script.sh", "touch ready; while ! test -e done; do sleep 0.05; done; echo end\n");
+    let idle = "touch ready; while ! test -e done; do sleep 0.05; done; echo end\n";
+    beside_script(project, policy, idle, host)
+}
+
+fn beside_script(project: &Project, policy: Policy, script: &str, host: impl FnOnce()) -> Value {
+    project.script("script.sh", script);
     let stockade = project.open(policy);
     std::thread::scope(|scope| {
         let run = scope.spawn(|| json(&stockade.run(exec(&["sh", "script.sh"]))));
-        assert!(eventually(Duration::from_secs(20), || project.path("ready").exists()));
+        assert!(eventually(Duration::from_secs(60), || project.path("ready").exists()));
         // The first process of the sandbox has to see that `touch` has ended.
         std::thread::sleep(Duration::from_millis(500));
         host();
@@ -145,7 +149,7 @@ print('end')
         let stockade = project.open(jailed(|_| {}));
         std::thread::scope(|scope| {
             let run = scope.spawn(|| json(&stockade.run(exec(&["python3", "attack.py"]))));
-            assert!(eventually(Duration::from_secs(20), || project.path("ready").exists()));
+            assert!(eventually(Duration::from_secs(60), || project.path("ready").exists()));
             // The first process of the sandbox has to see that `touch` has ended.
             std::thread::sleep(Duration::from_millis(500));
             for name in names {
@@ -194,6 +198,38 @@ fn a_file_that_the_host_creates_ends_nothing_and_stays() {
     }
     assert!(held_in(&project, ".").is_empty(), "{report}");
     assert!(notes(&report).contains("outside of the sandbox"), "{report}");
+}
+
+/// A sandbox that has created files before, and rests.
+#[test]
+fn a_file_that_the_host_creates_between_two_of_the_sandbox_ends_nothing_and_stays() {
+    let Some(project) = project() else { return };
+    let busy = "for i in 1 2 3; do echo x > f$i; mv f$i moved; mkdir -p d/$i; done; touch ready; \
+                while ! test -e done; do sleep 0.05; done; echo y > f4; echo end\n";
+    let report = beside_script(&project, jailed(|_| {}), busy, || {
+        fs::create_dir(project.path(".claude")).unwrap();
+        fs::write(project.path(".claude/settings.local.json"), "host").unwrap();
+        fs::write(project.path(".mcp.json"), "host").unwrap();
+    });
+    assert_eq!((text(&report, "stdout"), &report["ok"]), ("end\n", &true.into()), "{report}");
+    for name in [".mcp.json", ".claude/settings.local.json"] {
+        assert_eq!(fs::read_to_string(project.path(name)).unwrap(), "host", "{report}");
+    }
+    assert!(held_in(&project, ".").is_empty(), "{report}");
+    assert!(notes(&report).contains("outside of the sandbox"), "{report}");
+}
+
+/// One that never rests cannot be told from one that has won a race, and is taken for it.
+#[test]
+fn a_path_that_appears_while_the_sandbox_creates_files_counts_as_its_own() {
+    let Some(project) = project() else { return };
+    let busy = "touch ready; while :; do echo x > f; done\n";
+    let report = beside_script(&project, jailed(|_| {}), busy, || {
+        fs::write(project.path(".mcp.json"), "host").unwrap();
+    });
+    assert_eq!(report["signal"], 9, "{report}");
+    assert!(!project.path(".mcp.json").exists(), "{report}");
+    assert_eq!(held_in(&project, "."), [".mcp.json"], "{report}");
 }
 
 #[test]
@@ -268,4 +304,26 @@ fn a_name_of_an_untrusted_project_is_never_renamed() {
     assert!(project.path(".mcp.json").exists() && held_in(&project, ".").is_empty(), "{report}");
     assert!(notes(&report).contains("only an untrusted project file"), "{report}");
     assert_eq!(kept(&report, "protected"), "lost", "{report}");
+}
+
+/// A built-in name stays one, by whatever spelling a repository names the path too.
+#[test]
+fn a_name_that_an_untrusted_project_spells_in_another_way_is_renamed_aside_as_ever() {
+    for spelling in [".mcp.json", "link/.mcp.json"] {
+        let Some(project) = project() else { return };
+        let beside = project.beside("link");
+        std::os::unix::fs::symlink(project.root(), &beside).unwrap();
+        let path = match spelling.strip_prefix("link/") {
+            Some(rest) => beside.join(rest),
+            None => project.path(spelling),
+        };
+        let policy = jailed(|policy| {
+            policy.files.protect.push(path.clone());
+            policy.files.untrusted.push(path.clone());
+        });
+        let report = project.python(policy, RACE, &[]);
+        assert_eq!(report["signal"], 9, "{spelling}: {report}");
+        assert!(!project.path(".mcp.json").exists(), "{spelling}: {report}");
+        assert_eq!(held_in(&project, "."), [".mcp.json"], "{spelling}: {report}");
+    }
 }

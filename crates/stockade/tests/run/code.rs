@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use stockade::call::Language;
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 use stockade::policy::{Decision, Mode};
 use stockade::{Policy, ToolCall};
 
@@ -71,7 +71,8 @@ fn python_is_isolated_from_the_folder_and_from_the_environment() {
     std::fs::write(project.path("json.py"), "print('from the project')\n").unwrap();
     let source = "import json, os, sys\nprint(json.dumps(sorted(os.environ)), sys.flags.isolated)";
     let report = ran(&project, Language::Python, source);
-    let names = r#"["HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TERM", "TMPDIR", "TZ"]"#;
+    let names =
+        r#"["HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "STOCKADE", "TERM", "TMPDIR", "TZ"]"#;
     let stdout = text(&report, "stdout");
     let (listed, isolated) = stdout.trim().rsplit_once(' ').unwrap();
     let listed: Vec<String> = serde_json::from_str(listed).unwrap();
@@ -149,7 +150,8 @@ fn an_interpreter_that_is_not_there_is_named_with_a_remedy() {
     let report = report_of(&project.open(policy).run(ToolCall::code(Language::Python, "1")));
     assert_eq!(report["exit_code"], 127, "{report}");
     let failure = &report["failure"];
-    assert!(text(failure, "message").contains("no python3"), "{failure}");
+    assert_eq!(text(failure, "step"), "find the interpreter", "{failure}");
+    assert!(text(failure, "message").starts_with("python3 is not in "), "{failure}");
     assert!(text(failure, "remedy").contains("install python3"), "{failure}");
 }
 
@@ -158,11 +160,11 @@ fn hooks_see_source_and_scripts() {
     let Some(project) = project() else { return };
     let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let note = std::sync::Arc::clone(&seen);
-    let stockade = project.open(Policy::shipped()).with_pre_hook("look", move |event| {
+    let builder = project.builder(Policy::shipped()).pre_hook("look", move |event| {
         note.lock().unwrap().push((event.tool_name.clone(), event.tool_input.clone()));
         stockade::hooks::Reply::silent()
     });
-    stockade.run(ToolCall::code(Language::Python, "print(1)"));
+    builder.open().unwrap().run(ToolCall::code(Language::Python, "print(1)"));
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0].0, "Code");
     assert_eq!(json!(seen[0].1), json!({"language": "python", "source": "print(1)"}));

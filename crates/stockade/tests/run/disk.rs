@@ -235,7 +235,7 @@ fn what_another_writes_beside_it_is_not_blamed_on_the_run() {
     let stockade = project.open(policy);
     let report = std::thread::scope(|scope| {
         let run = scope.spawn(|| json(&stockade.run(exec(&["python3", "script.py", "1"]))));
-        assert!(eventually(Duration::from_secs(10), || project.path("ready").exists()));
+        assert!(eventually(Duration::from_secs(60), || project.path("ready").exists()));
         fs::create_dir(project.beside("other")).unwrap();
         for number in 0..1000 {
             let size = if number < 4 { 40 << 20 } else { 0 };

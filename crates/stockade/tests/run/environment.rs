@@ -27,7 +27,7 @@ fn holds_the_path_the_scratch_folder_and_what_is_listed() {
         ];
     });
     let report = project.run_with(policy, crate::support::exec(&["env"]));
-    assert_eq!(names(text(&report, "stdout")), ["GIVEN", "HOME", "PATH", "TMPDIR"]);
+    assert_eq!(names(text(&report, "stdout")), ["GIVEN", "HOME", "PATH", "STOCKADE", "TMPDIR"]);
     assert!(text(&report, "stdout").contains("GIVEN=a value with spaces\n"));
 }
 
@@ -41,7 +41,7 @@ fn a_secret_of_the_supervisor_is_not_inherited() {
     let report = secret("run");
     assert_eq!(report["ok"], true, "{report}");
     assert!(!report.to_string().contains(SECRET), "{report}");
-    let known = ["HOME", "LANG", "LC_ALL", "PATH", "TERM", "TMPDIR"];
+    let known = ["HOME", "LANG", "LC_ALL", "PATH", "STOCKADE", "TERM", "TMPDIR"];
     assert!(names(text(&report, "stdout")).iter().all(|name| known.contains(name)), "{report}");
 }
 

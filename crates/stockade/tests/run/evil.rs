@@ -18,13 +18,17 @@ use crate::support::{
 fn endured(project: &Project, name: &str, policy: Policy, script: &str) -> Value {
     project.script("evil.py", script);
     let stockade = project.open(policy);
+    let spawned = || {
+        let started = Instant::now();
+        assert!(Command::new("/bin/true").status().unwrap().success());
+        started.elapsed()
+    };
+    let alone = (0..10).map(|_| spawned()).max().unwrap();
     let mut beside = Vec::new();
     let report = std::thread::scope(|scope| {
         let run = scope.spawn(|| json(&stockade.run(exec(&["python3", "evil.py"]))));
         while !run.is_finished() || beside.is_empty() {
-            let started = Instant::now();
-            assert!(Command::new("/bin/true").status().unwrap().success());
-            beside.push(started.elapsed());
+            beside.push(spawned());
             std::thread::sleep(Duration::from_millis(10));
         }
         run.join().unwrap()
@@ -32,7 +36,9 @@ fn endured(project: &Project, name: &str, policy: Policy, script: &str) -> Value
     beside.sort_unstable();
     let (median, worst) = (beside[beside.len() / 2], beside[beside.len() - 1]);
     tell(&format!("measured: beside the {name} a spawn takes {median:.1?}, at worst {worst:.1?}"));
-    assert!(median < Duration::from_millis(250) && worst < Duration::from_secs(3), "{beside:?}");
+    // On a machine that others keep busy a spawn takes longer without it, too.
+    assert!(median < 10 * alone + Duration::from_millis(250), "{alone:?} alone: {beside:?}");
+    assert!(worst < 100 * alone + Duration::from_secs(3), "{alone:?} alone: {beside:?}");
     let next = project.run_with(jailed(|_| {}), exec(&["echo", "next"]));
     assert_eq!(text(&next, "stdout"), "next\n", "{next}");
     report

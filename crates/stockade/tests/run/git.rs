@@ -41,6 +41,46 @@ fn the_repository_of_a_worktree_is_protected_where_it_is_granted() {
 }
 
 #[test]
+fn a_worktree_that_a_call_added_is_removed_by_a_later_one() {
+    let Some(project) = project().filter(|_| has("git")) else { return };
+    set_up(&project, "cd work; git init -q .; git commit -q --allow-empty -m one");
+    let run = |script: &str| {
+        let report = project.sh(jailed(|_| {}), &format!("{script}\n"), &[]);
+        text(&report, "stdout").to_owned() + text(&report, "stderr")
+    };
+    for (add, remove) in [
+        ("git worktree add -q w2 -b w2", "git worktree remove w2"),
+        ("git worktree add -q sub/w3 -b w3", "rm -rf sub/w3 && git worktree prune"),
+    ] {
+        assert_eq!(run(&format!("{add} && echo added")), "added\n");
+        let removed = run(&format!("{remove} && git worktree list && ls .git/worktrees"));
+        assert!(!removed.contains("/w2 ") && !removed.contains("/w3 "), "{removed}");
+        assert!(!removed.contains("busy"), "{removed}");
+    }
+    let claude = "mkdir -p .claude/worktrees";
+    set_up(&project, &format!("cd work; {claude}; git worktree add -q .claude/worktrees/a -b a"));
+    assert_eq!(run("git worktree remove .claude/worktrees/a && echo removed"), "removed\n");
+}
+
+/// The person works in it, and no program can make it seem to be a worktree in the project.
+#[test]
+fn a_worktree_outside_of_what_can_be_written_stays_protected() {
+    let Some(project) = project().filter(|_| has("git")) else { return };
+    let add = "git worktree add -q ../outside -b o; mkdir -p .claude/kept
+        git worktree add -q .claude/kept/w -b k; git worktree add -q closed -b c";
+    set_up(&project, &format!("cd work; git init -q .; git commit -q --allow-empty -m one; {add}"));
+    let attack = "for w in outside w closed; do d=.git/worktrees/$w
+            echo evil >> $d/commondir && echo led; echo $PWD/x/.git > $d/gitdir && echo moved
+            rm $d/gitdir && echo removed; mv $d x && echo renamed; echo > $d/config.worktree && echo made
+        done; echo end\n";
+    for _ in 0..2 {
+        let policy = jailed(|policy| policy.files.protect.push("closed".into()));
+        let report = project.sh(policy, attack, &[]);
+        assert_eq!(text(&report, "stdout"), "end\n", "{report}");
+    }
+}
+
+#[test]
 fn the_hooks_of_a_submodule_cannot_be_created_where_it_has_none() {
     let Some(project) = project().filter(|_| has("git")) else { return };
     let add = "cd work; git init -q .

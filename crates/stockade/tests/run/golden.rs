@@ -13,15 +13,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
-use stockade::call::{Foreign, Language, Tool};
-use stockade::gate::{Answer, Approver, Prompt};
+use stockade::call::{ExternalCall, Language, Tool};
+use stockade::gate::{Approver, ApproverAnswer, Prompt};
 use stockade::guarantee::{Guarantee, Kept};
 use stockade::hooks::Reply;
 use stockade::limits::ByteCount;
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 use stockade::policy::{Decision, Mode};
 use stockade::registry::ToolBuilder;
-use stockade::{Policy, Stockade, ToolCall};
+use stockade::{Builder, Policy, ToolCall};
 
 use crate::support::{Project, exec, json as report_of, policy, unboxed, within};
 use crate::{files, jail};
@@ -85,8 +85,8 @@ impl Approver for Yes {
         "friend"
     }
 
-    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> Answer {
-        Answer::Once
+    fn answer(&self, _prompt: &Prompt, _patience: Duration) -> ApproverAnswer {
+        ApproverAnswer::Once
     }
 }
 
@@ -106,7 +106,7 @@ impl Reports {
 
     /// Makes one call in a project of its own.
     fn add(&mut self, name: &str, policy: Policy, call: ToolCall) {
-        self.add_with(name, policy, call, |stockade| stockade);
+        self.add_with(name, policy, call, |builder| builder);
     }
 
     fn add_with(
@@ -114,10 +114,10 @@ impl Reports {
         name: &str,
         policy: Policy,
         call: ToolCall,
-        change: impl FnOnce(Stockade) -> Stockade,
+        change: impl FnOnce(Builder) -> Builder,
     ) {
         let project = self.projects.pop().unwrap();
-        let report = report_of(&change(project.open(policy)).run(call));
+        let report = report_of(&change(project.builder(policy)).open().unwrap().run(call));
         self.found.insert(name.to_owned(), shown(&project, &report));
     }
 }
@@ -153,7 +153,7 @@ fn with_rule(list: Decision, rule: &str) -> Policy {
 
 fn unknown(name: &str, input: &Value) -> ToolCall {
     let input = input.as_object().unwrap().clone();
-    ToolCall::of(Tool::Unknown(Foreign { name: name.to_owned(), input }))
+    ToolCall::of(Tool::Unknown(ExternalCall { name: name.to_owned(), input }))
 }
 
 fn of_programs(reports: &mut Reports) {
@@ -183,18 +183,18 @@ fn of_questions(reports: &mut Reports) {
     let asking = || policy(|policy| policy.mode = Mode::Default);
     let touch = || exec(&["touch", "made"]);
     reports.add("question: nobody to ask", asking(), touch());
-    let yes = |stockade: Stockade| stockade.with_approver(Arc::new(Yes));
+    let yes = |builder: Builder| builder.approver(Arc::new(Yes));
     reports.add_with("question: answered", asking(), touch(), yes);
-    let hook = |stockade: Stockade| stockade.with_pre_hook("yes", |_| Reply::allow());
+    let hook = |builder: Builder| builder.pre_hook("yes", |_| Reply::allow());
     reports.add_with("question: answered by a hook", asking(), touch(), hook);
 }
 
 fn of_hooks(reports: &mut Reports) {
     let echo = || exec(&["echo", "hello"]);
-    let refuse = |stockade: Stockade| stockade.with_pre_hook("guard", |_| Reply::deny("no"));
+    let refuse = |builder: Builder| builder.pre_hook("guard", |_| Reply::deny("no"));
     reports.add_with("hook: refused", unboxed(), echo(), refuse);
-    let rewrite = |stockade: Stockade| {
-        stockade.with_pre_hook("wrap", |event| {
+    let rewrite = |builder: Builder| {
+        builder.pre_hook("wrap", |event| {
             let argv = json!({"argv": ["echo", "changed"]}).as_object().unwrap().clone();
             let is_first = event.tool_input["argv"][1] == "hello";
             let reply = if is_first { Reply::silent().with_input(argv) } else { Reply::silent() };
@@ -202,9 +202,8 @@ fn of_hooks(reports: &mut Reports) {
         })
     };
     reports.add_with("hook: rewritten", unboxed(), echo(), rewrite);
-    let redact = |stockade: Stockade| {
-        stockade.with_post_hook("redact", |_| Reply::silent().redacting("ell"))
-    };
+    let redact =
+        |builder: Builder| builder.post_hook("redact", |_| Reply::silent().redacting("ell"));
     reports.add_with("hook: redacted", unboxed(), echo(), redact);
 }
 
@@ -222,12 +221,12 @@ fn of_tools(reports: &mut Reports) {
         reports.add(&format!("file: {name}"), unboxed(), files::call(tool, &input));
     }
     reports.add("tool: unknown", unboxed(), unknown("WebFetch", &json!({"url": "http://x.test"})));
-    let with_tool = |stockade: Stockade| {
+    let with_tool = |builder: Builder| {
         let add = |input: Map<String, Value>| match input.get("n").and_then(Value::as_i64) {
             Some(number) => Ok(json!({ "next": number + 1 })),
             None => Err("no number"),
         };
-        stockade.with_tool(ToolBuilder::new("next").unwrap().inline(add).unwrap()).unwrap()
+        builder.tool(ToolBuilder::new("next").unwrap().inline(add).unwrap())
     };
     for (name, input) in [("answer", json!({"n": 1})), ("error", json!({}))] {
         let call = unknown("next", &input);

@@ -48,7 +48,7 @@ impl Helper {
             .env(ARGV, serde_json::to_string(argv).unwrap())
             .env(ANSWER, &answer)
             .env("TMPDIR", project.beside("tmp"))
-            .env("XDG_RUNTIME_DIR", project.beside("tmp"))
+            .env("XDG_RUNTIME_DIR", project.runtime())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
@@ -129,6 +129,7 @@ fn plays_the_part_that_it_was_started_for() {
         "control" => control(&folder, &argv),
         "crowd" => crowd(&folder, &argv),
         "flood" => flood(&folder, &argv),
+        "idle" => idle(&folder, &argv),
         "rewrite" => rewrite(&folder),
         "cost" => cost(&folder, &argv, 0),
         "cost-large" => cost(&folder, &argv, 1 << 30),
@@ -164,8 +165,10 @@ fn crowd(folder: &Path, argv: &[String]) -> Value {
     let mut policy = unboxed();
     policy.limits.wall = Duration::from_secs(60);
     let stockade = open(folder, policy);
-    // The first call opens what stays open.
-    assert!(stockade.run(ToolCall::exec(argv.iter().cloned())).ok());
+    // The first two calls open what stays open: the second begins to watch for changes.
+    for _ in 0..2 {
+        assert!(stockade.run(ToolCall::exec(argv.iter().cloned())).ok());
+    }
     let before = descriptors();
     let failed: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..200)
@@ -181,6 +184,36 @@ fn crowd(folder: &Path, argv: &[String]) -> Value {
         "after": descriptors(),
         "children": std::fs::read_to_string(own).unwrap_or_default().trim(),
     })
+}
+
+/// The threads and children of this process before and after it has opened a Stockade, has had a call
+/// refused, and has run one in a jail.
+fn idle(folder: &Path, argv: &[String]) -> Value {
+    let before = threads_and_children();
+    let stockade = open(folder, Policy::shipped());
+    let opened = settled(before);
+    assert!(stockade.run(ToolCall::exec(argv.iter().cloned())).denied());
+    let refused = settled(before);
+    for _ in 0..2 {
+        stockade.run(ToolCall::exec(["true"]));
+    }
+    json!({"before": before, "opened": opened, "refused": refused, "ran": threads_and_children()})
+}
+
+/// What is there, once that is what is expected. A thread that was just started has no name yet.
+fn settled(expected: [usize; 2]) -> [usize; 2] {
+    crate::support::eventually(Duration::from_secs(10), || threads_and_children() == expected);
+    threads_and_children()
+}
+
+fn threads_and_children() -> [usize; 2] {
+    let tasks: Vec<PathBuf> =
+        std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path()).collect();
+    let read = |task: &PathBuf, name| std::fs::read_to_string(task.join(name)).unwrap_or_default();
+    let children = |task: &PathBuf| read(task, "children").split_whitespace().count();
+    // An entry of the journal is brought to the disk by a thread, whatever it says.
+    let is_own = |task: &&PathBuf| read(task, "comm").trim() != "journal-flush";
+    [tasks.iter().filter(is_own).count(), tasks.iter().map(children).sum()]
 }
 
 /// Writes one file again and again, until it is killed.

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use stockade::policy::Decision;
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 use stockade::{Policy, ToolCall};
 
 use crate::support::{Project, exec, unboxed};

@@ -19,14 +19,15 @@ fn what_is_made_before_the_decision_is_hidden_and_protected_in_the_box() {
             fs::remove_file(project.path(name)).ok();
         }
         let root = project.root();
-        let stockade = project.open(policy).with_pre_hook("late", move |_| {
+        let builder = project.builder(policy).pre_hook("late", move |_| {
             for name in [".env", "kept"] {
                 fs::write(root.join(name), "secret\n").unwrap();
             }
             Reply::silent()
         });
+        let stockade = builder.open().unwrap();
         let report = json(&stockade.run(exec(&["sh", "attack.sh"])));
-        assert_eq!(stockade.yard().given(Origin::Made), 1, "{report}");
+        assert_eq!(stockade.pool().given(Origin::Made), 1, "{report}");
         let kept = fs::read_to_string(project.path("kept")).unwrap();
         (text(&report, "stdout").to_owned(), kept)
     };
@@ -50,9 +51,9 @@ fn a_call_that_is_refused_gets_no_box_and_the_next_one_does() {
     let before = open();
     let refused = json(&stockade.run(exec(&["sudo", "true"])));
     assert_eq!(refused["denied"], true, "{refused}");
-    assert_eq!(stockade.yard().given(Origin::Made), 0);
+    assert_eq!(stockade.pool().given(Origin::Made), 0);
     assert_eq!(open(), before, "its description is not kept");
     let report = json(&stockade.run(exec(&["echo", "next"])));
     assert_eq!(text(&report, "stdout"), "next\n", "{report}");
-    assert_eq!(stockade.yard().given(Origin::Made), 1);
+    assert_eq!(stockade.pool().given(Origin::Made), 1);
 }

@@ -138,16 +138,24 @@ fn a_program_that_stays_within_the_limit_of_processes_runs() {
 }
 
 #[test]
-fn a_caller_can_shorten_the_deadline_and_not_lengthen_it() {
+fn a_caller_chooses_its_deadline_up_to_the_most_that_the_policy_gives() {
     let project = Project::new();
-    let limited = policy(|policy| policy.limits.wall = Duration::from_millis(600));
-    let mut longer = exec(&["sleep", "30"]);
-    longer.wall = Some(Duration::from_secs(60));
-    let report = project.run_with(limited, longer);
+    let limited = |wall_max: u64| {
+        policy(|policy| {
+            policy.limits.wall = Duration::from_millis(600);
+            policy.limits.wall_max = Duration::from_millis(wall_max);
+        })
+    };
+    let sleep = |seconds: &str, wall: u64| {
+        let mut call = exec(&["sleep", seconds]);
+        call.wall = Some(Duration::from_millis(wall));
+        call
+    };
+    let report = project.run_with(limited(900), sleep("30", 60_000));
     assert_eq!(report["timed_out"], true, "{report}");
-    let mut shorter = exec(&["sleep", "30"]);
-    shorter.wall = Some(Duration::from_millis(200));
-    let report = project.run_with(unboxed(), shorter);
+    let report = project.run_with(limited(60_000), sleep("1", 50_000));
+    assert_eq!(report["ok"], true, "{report}");
+    let report = project.run_with(unboxed(), sleep("30", 200));
     assert_eq!(report["timed_out"], true, "{report}");
     assert!(report["usage"]["wall_ms"].as_f64().unwrap() < 15_000.0);
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use stockade::Policy;
 use stockade::confine::Origin;
-use stockade::policy::rule::Rules;
+use stockade::policy::rules::Rules;
 
 use crate::jail::{jailed, project};
 use crate::support::{Project, exec, has, json, kept, text};

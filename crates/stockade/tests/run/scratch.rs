@@ -139,10 +139,10 @@ fn a_link_in_it_to_a_folder_outside_is_not_followed() {
     assert_eq!(fs::read_to_string(project.path("precious/file")).unwrap(), "precious");
 }
 
-/// What is left in a helper's own folder for temporary files.
+/// What is left in a helper's own runtime folder.
 fn scratch_folders(project: &Project) -> Vec<String> {
-    let bases = names_in(&project.beside("tmp"));
-    bases.iter().flat_map(|base| names_in(&project.beside("tmp").join(base))).collect()
+    let bases = names_in(project.runtime());
+    bases.iter().flat_map(|base| names_in(&project.runtime().join(base))).collect()
 }
 
 #[test]
@@ -152,14 +152,14 @@ fn what_a_killed_supervisor_left_is_swept_and_what_the_living_have_stays() {
     let script = "mkdir -p $HOME/in/side\nchmod 500 $HOME/in\nchmod 0 $HOME\nsleep $1\n";
     project.script("stay.sh", script);
     let mut killed = Helper::new("run", &project, &["sh", "stay.sh", &doomed]).start();
-    assert!(eventually(Duration::from_secs(20), || marked(&doomed).len() > 1), "never started");
+    assert!(eventually(Duration::from_secs(60), || marked(&doomed).len() > 1), "never started");
     let left = scratch_folders(&project);
     assert_eq!(left.len(), 1, "{left:?}");
     killed.kill();
     assert_eq!(scratch_folders(&project), left);
 
     let mut alive = Helper::new("run", &project, &["sh", "stay.sh", &living]).start();
-    assert!(eventually(Duration::from_secs(20), || marked(&living).len() > 1), "never started");
+    assert!(eventually(Duration::from_secs(60), || marked(&living).len() > 1), "never started");
     let now = scratch_folders(&project);
     assert_eq!(now.len(), 1, "{now:?}");
     assert_ne!(now, left);
@@ -169,7 +169,7 @@ fn what_a_killed_supervisor_left_is_swept_and_what_the_living_have_stays() {
     assert_eq!(scratch_folders(&project), now);
     assert!(alive.is_running());
     alive.kill();
-    assert!(eventually(Duration::from_secs(20), || marked(&living).is_empty()));
+    assert!(eventually(Duration::from_secs(60), || marked(&living).is_empty()));
     Helper::new("run", &project, &["echo", "a fourth"]).answer();
     assert_eq!(scratch_folders(&project), Vec::<String>::new());
 }
@@ -210,7 +210,7 @@ fn the_folder_of_all_scratch_folders_is_private() {
 fn a_folder_of_that_name_that_others_can_enter_is_not_used() {
     let project = Project::new();
     let uid = rustix::process::geteuid().as_raw();
-    let base = project.beside("tmp").join(format!("stockade-{uid}"));
+    let base = project.runtime().join(format!("stockade-{uid}"));
     fs::create_dir(&base).unwrap();
     fs::set_permissions(&base, fs::Permissions::from_mode(0o777)).unwrap();
     let script = "echo $HOME; stat -c %a $HOME/..\n";
@@ -227,7 +227,7 @@ fn a_folder_of_that_name_that_others_can_enter_is_not_used() {
 fn a_start_does_not_wait_for_who_writes_into_what_was_left() {
     let project = Project::new();
     let uid = rustix::process::geteuid().as_raw();
-    let base = project.beside("tmp").join(format!("stockade-{uid}"));
+    let base = project.runtime().join(format!("stockade-{uid}"));
     let left = base.join("run-left");
     for folder in [&base, &left] {
         fs::create_dir(folder).unwrap();
@@ -241,7 +241,7 @@ fn a_start_does_not_wait_for_who_writes_into_what_was_left() {
         }
         let mut host = Helper::new("run", &project, &["true"]).start();
         let answer = project.beside("answer.json");
-        let has_run = eventually(Duration::from_secs(20), || answer.exists());
+        let has_run = eventually(Duration::from_secs(60), || answer.exists());
         done.store(true, Ordering::Relaxed);
         host.kill();
         has_run

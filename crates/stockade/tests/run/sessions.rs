@@ -147,7 +147,7 @@ fn an_interpreter_that_dies_is_said_and_the_session_begins_anew() {
     // And from outside, between two calls.
     let mark = marker();
     python(&stockade, &format!("import subprocess\np = subprocess.Popen(['sleep', '{mark}'])"));
-    assert!(eventually(Duration::from_secs(5), || !marked(&mark).is_empty()));
+    assert!(eventually(Duration::from_secs(60), || !marked(&mark).is_empty()));
     let sleeper = *marked(&mark).first().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap();
     let parent =
@@ -155,7 +155,7 @@ fn an_interpreter_that_dies_is_said_and_the_session_begins_anew() {
     let parent = rustix::process::Pid::from_raw(parent).unwrap();
     rustix::process::kill_process(parent, rustix::process::Signal::KILL).unwrap();
     assert!(
-        eventually(Duration::from_secs(5), || marked(&mark).is_empty()),
+        eventually(Duration::from_secs(60), || marked(&mark).is_empty()),
         "the box ends with it"
     );
     let report = python(&stockade, "1");
@@ -171,7 +171,7 @@ fn the_box_of_a_session_ends_with_the_session_and_with_its_stockade() {
         |mark: &str| format!("import subprocess\np = subprocess.Popen(['sleep', '{mark}'])");
     let (first, second) = (marker(), marker());
     python(&stockade, &start(&first));
-    let goes_on = eventually(Duration::from_secs(5), || marked(&first).len() == 1);
+    let goes_on = eventually(Duration::from_secs(60), || marked(&first).len() == 1);
     assert!(goes_on, "what a session started goes on between calls");
     assert!(stockade.interpreters().end_session(&name("work")));
     assert!(!stockade.interpreters().end_session(&name("work")));
@@ -231,7 +231,7 @@ fn a_word_that_code_forges_ends_its_own_call_and_nothing_else() {
     let forged = "import os\nfor fd in range(3, 200):\n    try: os.write(fd, b'E 0 0 0 0\\nnonsense\\n')\n    except OSError: pass\nraise SystemExit(5)";
     let report = python(&stockade, forged);
     assert_eq!(report["denied"], false, "{report}");
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(120));
     let report = python(&stockade, "print('next')");
     assert_eq!(text(&report, "stdout"), "next\n", "{report}");
 }

@@ -33,7 +33,7 @@ fn a_program_that_never_reads_does_not_block() {
     let call = exec(&["sleep", "0.2"]).with_stdin(vec![b'x'; 10_000_000]);
     let report = project.run_with(unboxed(), call);
     assert_eq!(report["exit_code"], 0, "{report}");
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < Duration::from_secs(120));
 }
 
 #[test]

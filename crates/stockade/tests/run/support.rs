@@ -4,6 +4,8 @@
 mod eventually;
 #[path = "../shared/program.rs"]
 mod program;
+#[path = "../shared/runtime.rs"]
+mod runtime;
 #[path = "../shared/script.rs"]
 mod script;
 #[path = "../shared/skip.rs"]
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stockade::tier::Tier;
-use stockade::{Policy, Stockade, ToolCall};
+use stockade::{Builder, Policy, Stockade, ToolCall};
 
 pub(crate) use self::eventually::eventually;
 pub(crate) use self::program::copy_program;
@@ -27,6 +29,8 @@ pub(crate) use self::skip::skip;
 /// A folder with a project root and a path for a journal beside it.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
+    /// Where its scratch folders are.
+    runtime: tempfile::TempDir,
 }
 
 impl Project {
@@ -37,12 +41,18 @@ impl Project {
         }
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(folder.path().join("tmp"), private).unwrap();
-        Self { folder }
+        let runtime = runtime::runtime_folder(rustix::process::geteuid().as_raw());
+        Self { folder, runtime }
     }
 
     /// Beside the root: nothing of the project.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// The runtime folder of helpers.
+    pub(crate) fn runtime(&self) -> &Path {
+        self.runtime.path()
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -63,7 +73,12 @@ impl Project {
     }
 
     pub(crate) fn open(&self, policy: Policy) -> Stockade {
-        Stockade::open(&self.root(), policy, &self.journal()).unwrap()
+        self.builder(policy).open().unwrap()
+    }
+
+    /// The same, before it is open.
+    pub(crate) fn builder(&self, policy: Policy) -> Builder {
+        Stockade::builder(&self.root(), policy).journal(&self.journal())
     }
 
     /// Runs one call, and gives its report as the JSON that a caller gets.

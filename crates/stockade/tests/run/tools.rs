@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use stockade::call::{Foreign, Tool};
+use stockade::call::{ExternalCall, Tool};
 use stockade::limits::Limits;
 use stockade::policy::Decision::{Allow, Deny};
-use stockade::policy::tool::{Attempts, Risk};
+use stockade::policy::tools::{Attempts, Risk};
 use stockade::policy::{Mode, PolicyFiles};
 use stockade::registry::ToolBuilder;
 use stockade::tier::Tier;
-use stockade::{Policy, Stockade, ToolCall};
+use stockade::{OpenError, Policy, Stockade, ToolCall};
 
 use crate::jail;
 use crate::support::{Project, has, json as report_of, skip, text};
@@ -21,7 +21,7 @@ use crate::support::{Project, has, json as report_of, skip, text};
 /// A call of a tool by its name.
 fn call(name: &str, input: Value) -> ToolCall {
     let input = serde_json::from_value(input).unwrap();
-    ToolCall::of(Tool::Unknown(Foreign { name: name.to_owned(), input }))
+    ToolCall::of(Tool::Unknown(ExternalCall { name: name.to_owned(), input }))
 }
 
 /// A policy that declares these tools, in a file of the person's beside the project.
@@ -169,13 +169,17 @@ fn a_python_function_is_called_with_the_fields_of_the_input() {
 fn evil_tools_end_as_errors_of_the_sandbox_and_the_loop_goes_on() {
     let Some(project) = jail::project() else { return };
     std::fs::write(project.beside("evil.py"), EVIL).unwrap();
-    let limits = "limits.memory = '256MiB'\nlimits.processes = 20\ntimeout = '2s'\n";
-    let table = ["infinite_loop", "memory_eater", "fork_bomb", "fine"]
-        .map(|name| format!("[tool.{name}]\npython = 'evil:{name}'\n{limits}"))
+    let limits = "limits.memory = '256MiB'\nlimits.processes = 20\n";
+    // Only the endless one is meant to reach its deadline, however busy the machine is.
+    let tools = [("infinite_loop", 2), ("memory_eater", 60), ("fork_bomb", 60), ("fine", 60)];
+    let table = tools
+        .map(|(name, seconds)| {
+            format!("[tool.{name}]\npython = 'evil:{name}'\n{limits}timeout = '{seconds}s'\n")
+        })
         .concat();
     let failing = ToolBuilder::new("failing").unwrap();
     let failing = failing.inline(|_: Map<String, Value>| Err::<(), _>("no such verb")).unwrap();
-    let stockade = project.open(declaring(&project, &table)).with_tool(failing).unwrap();
+    let stockade = project.builder(declaring(&project, &table)).tool(failing).open().unwrap();
     let mut seen = Vec::new();
     for name in ["infinite_loop", "memory_eater", "fork_bomb", "failing", "fine"] {
         let report = report_of(&stockade.run(call(name, json!({}))));
@@ -212,22 +216,24 @@ fn a_closure_that_panics_or_comes_too_late_is_an_error_and_no_more() {
         let number = |name: &str| input.get(name).and_then(Value::as_i64).unwrap_or_default();
         Ok::<_, String>(number("a").saturating_add(number("b")))
     };
-    let stockade = project
-        .open(Policy::shipped())
-        .with_tool(inline("sum").inline(pair).unwrap())
-        .and_then(|stockade| stockade.with_tool(inline("panics").inline(panics).unwrap()))
-        .and_then(|stockade| stockade.with_tool(inline("slow").inline(slow).unwrap()))
-        .unwrap();
+    let builder = || {
+        project
+            .builder(Policy::shipped())
+            .tool(inline("sum").inline(pair).unwrap())
+            .tool(inline("panics").inline(panics).unwrap())
+            .tool(inline("slow").inline(slow).unwrap())
+    };
+    let stockade = builder().open().unwrap();
     let run = |name: &str, input| report_of(&stockade.run(call(name, input)));
     let report = run("sum", json!({"a": 2, "b": 3}));
     assert_eq!((&report["result"], &report["tier"]), (&json!(5), &json!("inline")), "{report}");
     let started = Instant::now();
     assert_eq!(run("panics", json!({}))["error"], "in-process: it panicked: so much for that");
     assert_eq!(run("slow", json!({}))["error"], "in-process: timeout");
-    assert!(started.elapsed() < Duration::from_secs(15));
+    assert!(started.elapsed() < Duration::from_secs(120));
     assert_eq!(run("sum", json!({"a": 1}))["result"], 1, "the host goes on");
-    let name = stockade.with_tool(inline("sum").inline(|v: Value| Ok::<_, String>(v)).unwrap());
-    assert!(name.is_err(), "a name is given once");
+    let again = builder().tool(inline("sum").inline(|v: Value| Ok::<_, String>(v)).unwrap()).open();
+    assert!(matches!(again, Err(OpenError::Tool(_))), "a name is given once");
 }
 
 #[test]
@@ -264,6 +270,9 @@ fn a_tool_that_may_run_twice_is_tried_again_and_no_other_is() {
     };
     let (report, tries) = run("idempotent = true\n");
     assert_eq!((&report["result"], &report["attempts"], tries), (&json!(1), &json!(3), 3));
+    let journal = std::fs::read_to_string(project.journal()).unwrap();
+    let entries = |event: &str| journal.matches(&format!("\"event\":\"{event}\"")).count();
+    assert_eq!((entries("verdict"), entries("outcome")), (3, 3), "{journal}");
     let (report, tries) = run("idempotent = true\nattempts = 2\n");
     assert_eq!((report["attempts"].clone(), tries), (json!(2), 2), "{report}");
     assert!(text(&report, "error").contains("exit status 75"), "{report}");
@@ -300,12 +309,12 @@ fn rules_and_modes_decide_about_tools_by_name_and_risk() {
             count.fetch_add(1, Ordering::Relaxed);
             Ok::<_, String>(())
         });
-        project.open(policy).with_tool(tool.unwrap()).unwrap()
+        project.builder(policy).tool(tool.unwrap()).open().unwrap()
     };
     let with = |rule: &str, list| {
         let mut policy = Policy { mode: Mode::Default, ..Policy::shipped() };
         if !rule.is_empty() {
-            let rule = stockade::policy::rule::Rule::parse(rule, list).unwrap();
+            let rule = stockade::policy::rules::Rule::parse(rule, list).unwrap();
             policy.rules = policy.rules.and(vec![rule]);
         }
         report_of(&open(policy).run(call("send", json!({"to": "me"}))))
@@ -333,7 +342,7 @@ fn the_defaults_of_a_builder_are_the_jail_and_one_attempt() {
     let tool = tool.program(Tier::Jail, ["cat"]).unwrap();
     assert_eq!((tool.declaration.tier, tool.declaration.attempts.most), (Tier::Jail, 3));
     let Some(project) = jail::project() else { return };
-    let stockade = project.open(Policy::shipped()).with_tool(tool).unwrap();
+    let stockade = project.builder(Policy::shipped()).tool(tool).open().unwrap();
     let report = report_of(&stockade.run(call("t", json!({"echo": [1, 2]}))));
     assert_eq!(report["result"], json!({"echo": [1, 2]}), "{report}");
 }

@@ -149,7 +149,7 @@ fn plays_without_cgroups() {
     let start = Instant::now();
     let report = project.sh(limited, HOARDERS, &[]);
     assert_eq!((&report["limit"], &report["signal"]), (&"memory".into(), &9.into()), "{report}");
-    assert!(start.elapsed() < Duration::from_secs(20), "{report}");
+    assert!(start.elapsed() < Duration::from_secs(120), "{report}");
     assert_eq!(kept(&report, "tree_limits"), "partial", "{report}");
     let told = report["enforcement"].to_string();
     assert!(told.contains("no cgroup for memory") && told.contains("sampling"), "{report}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stockade::call::Language;
-use stockade::launch::Warmth;
+use stockade::launch::PoolSize;
 use stockade::{Policy, Stockade, ToolCall};
 
 use crate::jail::project;
@@ -23,7 +23,7 @@ pub(crate) fn warmed(project: &Project, language: Language, policy: Policy) -> S
 
 fn await_one(stockade: &Stockade, language: Language) {
     let waits = || stockade.interpreters().waiting(language) > 0;
-    assert!(eventually(Duration::from_secs(20), waits), "no interpreter waits");
+    assert!(eventually(Duration::from_secs(60), waits), "no interpreter waits");
 }
 
 /// What source comes to in an interpreter that waited. One whose machine has just mounted something
@@ -245,7 +245,7 @@ fn an_interpreter_that_is_killed_is_an_error_and_the_next_call_has_another() {
         let call =
             scope.spawn(|| python(&warm, "import time\ntime.sleep(20)\n# the-one-that-is-killed"));
         let driver = || driver_of(std::process::id());
-        assert!(eventually(Duration::from_secs(5), || driver().is_some()));
+        assert!(eventually(Duration::from_secs(60), || driver().is_some()));
         std::thread::sleep(Duration::from_millis(300));
         let pid = driver().unwrap();
         rustix::process::kill_process(
@@ -375,7 +375,7 @@ fn calls_at_once_take_what_waits_and_start_the_rest() {
 fn without_a_pool_or_a_box_everything_is_cold() {
     let Some(project) = project() else { return };
     let none = project.open(Policy { code_warm: 0, ..Policy::shipped() });
-    let cold = project.open(Policy::shipped()).with_warmth(Warmth::Cold);
+    let cold = project.builder(Policy::shipped()).pool(PoolSize::NoTemplates).open().unwrap();
     for stockade in [none, cold] {
         for _ in 0..3 {
             let report = report_of(&stockade.run(ToolCall::code(Language::Python, "print(1)")));

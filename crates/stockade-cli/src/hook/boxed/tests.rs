@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stockade::policy::Mode;
 
-use super::{Wrapping, unwrapped};
+use super::{FolderCarry, Wrapping, unwrapped};
 use crate::args::{Agent, Answered, HookOptions};
 
 const PROGRAM: &str = "/opt/my tools/stockade";
@@ -27,8 +27,38 @@ fn options() -> HookOptions {
 fn wrapped(line: &str) -> Option<String> {
     let options = options();
     let (root, cwd) = (Path::new("/r"), Path::new("/r/it's"));
-    let wrapping = Wrapping { program: PROGRAM, root, cwd, mode: Mode::Default, options: &options };
+    let (mode, deadline) = (Mode::Default, None);
+    let (session, folder) = (None, FolderCarry::None);
+    let (program, options) = (PROGRAM, &options);
+    let wrapping = Wrapping { program, root, cwd, mode, options, deadline, session, folder };
     wrapping.of(line, Answered::None)
+}
+
+fn carried(line: &str, folder: FolderCarry) -> String {
+    let options = options();
+    let root = Path::new("/r");
+    let name = "s-1".parse().unwrap();
+    let (mode, deadline, session) = (Mode::Default, None, Some(&name));
+    let (program, cwd, options) = (PROGRAM, root, &options);
+    let wrapping = Wrapping { program, root, cwd, mode, options, deadline, session, folder };
+    wrapping.of(line, Answered::None).unwrap()
+}
+
+#[test]
+fn a_line_that_carries_its_directory_is_seen_through_too() {
+    for folder in [FolderCarry::ToShell, FolderCarry::InSession, FolderCarry::None] {
+        let once = carried("cd 'a b' && make", folder);
+        assert!(once.contains(" --session=s-1 "), "{once}");
+        assert_eq!(once.contains("--folder-fd=9"), folder == FolderCarry::ToShell);
+        assert_eq!(once.contains("--background"), folder == FolderCarry::None);
+        assert_eq!(unwrapped(carried(&once, folder), PROGRAM), "cd 'a b' && make");
+        for more in
+            [format!("{once}; id"), format!("id; {once}"), once.replacen("); }", "; id); }", 1)]
+        {
+            let is_other = more != once;
+            assert!(!is_other || unwrapped(more.clone(), PROGRAM) == more, "{more}");
+        }
+    }
 }
 
 #[test]

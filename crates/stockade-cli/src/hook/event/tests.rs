@@ -27,6 +27,7 @@ fn all_fields_of_both_agents_are_taken() {
         id: Some("toolu_1".to_owned()),
         cwd: Some("/work".into()),
         mode: Some(AgentMode::Known(Mode::Plan)),
+        session: Some("s".parse().unwrap()),
     };
     assert_eq!(parse(&whole()).unwrap(), Event::Tool(expected));
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{boxed, decision, event, output, sent, silent};
+use super::{bash, boxed, decision, event, output, policy, sent, silent};
 use crate::support::Project;
 
 /// The tools by which agents run a line.
@@ -105,6 +105,31 @@ fn a_tool_whose_line_cannot_be_found_is_refused() {
     }
 }
 
+/// What runs the line runs outside of the sandbox that the line is put into.
+#[test]
+fn a_field_that_chooses_what_runs_the_line_is_refused() {
+    let project = Project::new();
+    let own = project.path("x/bash").display().to_string();
+    for (tool, input) in [
+        ("exec_command", json!({"cmd": "ls", "shell": own})),
+        ("shell", json!({"command": ["ls"], "env": {"BASH_ENV": "./evil"}})),
+        ("Bash", json!({"command": "ls", "env": {"LD_PRELOAD": "./evil.so"}})),
+        ("local_shell", json!({"action": {"command": ["ls"], "env": {"ENV": "x"}}})),
+    ] {
+        let told = sent(&project, &["pre", "--mode", "auto"], &event(&project, tool, &input));
+        assert_eq!(told.code, 2, "{tool} {input}: {told:?}");
+        assert!(told.stderr.contains("tool_input."), "{tool} {input}: {told:?}");
+    }
+    for (tool, input) in [
+        ("exec_command", json!({"cmd": "ls", "shell": "/bin/bash", "login": true})),
+        ("exec_command", json!({"cmd": "ls", "shell": "zsh", "tty": false})),
+        ("Bash", json!({"command": "ls", "description": "use the shell", "timeout": 9000})),
+    ] {
+        let event = event(&project, tool, &input);
+        assert_eq!(decision(&project, &["pre", "--mode", "auto"], &event), "allow", "{input}");
+    }
+}
+
 #[test]
 fn what_is_typed_into_a_program_is_judged_as_a_line() {
     let project = Project::new();
@@ -190,4 +215,44 @@ fn every_text_of_a_servers_shell_is_judged_as_a_line() {
     ] {
         silent(&sent(&project, &["pre", "--mode", "auto"], &event(&project, tool, &input)));
     }
+}
+
+#[test]
+fn lines_about_the_agents_own_session_are_allowed_in_every_mode_and_refused_by_rules() {
+    let project = Project::new();
+    for mode in ["default", "accept-edits", "plan", "dont-ask", "auto", "bypass"] {
+        for agents in ["default", "plan", "dontAsk", "bypassPermissions"] {
+            let mut event = bash(&project, "stockade ps");
+            event["permission_mode"] = json!(agents);
+            let said = output(&sent(&project, &["pre", "--mode", mode], &event));
+            assert_eq!(said["permissionDecision"], "allow", "{mode} {agents}: {said}");
+            let command = said["updatedInput"]["command"].as_str().unwrap();
+            assert!(command.ends_with(" ps --session=s"), "{command}");
+            event["tool_input"]["command"] = json!("stockade run -- make");
+            assert!(
+                mode != "plan" || decision(&project, &["pre", "--mode", mode], &event) != "allow"
+            );
+        }
+    }
+    let rules = policy(
+        &project,
+        "[rules]\ndeny = [\"Bash(stockade ps:*)\"]\nask = [\"Bash(stockade logs:*)\"]",
+    );
+    let pre = ["pre", "--mode", "auto", "--policy", &rules];
+    let said = output(&sent(&project, &pre, &bash(&project, "stockade ps")));
+    assert_eq!((&said["permissionDecision"], said.get("updatedInput")), (&"deny".into(), None));
+    let reason = said["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("stockade ps:*"), "{reason}");
+    let said = output(&sent(&project, &pre, &bash(&project, "stockade logs 3000")));
+    assert_eq!(said["permissionDecision"], "ask", "{said}");
+    assert!(said["updatedInput"]["command"].as_str().unwrap().contains(" logs --session=s "));
+    assert_eq!(decision(&project, &pre, &bash(&project, "stockade kill 3000")), "allow");
+}
+
+#[test]
+fn what_is_typed_about_a_session_is_not_replaced() {
+    let project = Project::new();
+    let input = json!({"session_id": 1, "chars": "stockade ps\n"});
+    let typed = event(&project, "write_stdin", &input);
+    silent(&sent(&project, &["pre", "--format", "codex", "--mode", "auto"], &typed));
 }

@@ -1,4 +1,4 @@
-//! The inputs of file tools as JSON: those of coding agents, unknown fields refused.
+//! The inputs of file tools as JSON, as coding agents send them. Unknown fields are errors.
 
 use std::path::PathBuf;
 
@@ -83,9 +83,9 @@ enum WireShow {
     Count,
 }
 
-/// The most bytes of a path. Linux accepts no more (`PATH_MAX`), and messages quote the path.
+/// The most bytes of a path (`PATH_MAX`). Messages quote the path.
 const PATH_BYTES_MAX: usize = 4096;
-/// The most bytes of a pattern. A compiled pattern takes hundreds of bytes for each of these.
+/// The most bytes of a pattern. A compiled pattern takes hundreds of bytes for each.
 const PATTERN_BYTES_MAX: usize = 16 << 10;
 
 pub(super) fn parse(
@@ -202,7 +202,7 @@ fn text(path: &std::path::Path) -> String {
 fn object<T: Serialize>(wire: &T) -> Map<String, Value> {
     match serde_json::to_value(wire) {
         Ok(Value::Object(map)) => map,
-        // Nothing in these forms can fail to be written.
+        // Serialising these types cannot fail.
         Ok(_) | Err(_) => Map::new(),
     }
 }

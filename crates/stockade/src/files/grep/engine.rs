@@ -6,10 +6,10 @@ use std::time::Instant;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 
-use super::answer::InFile;
 use super::bounded::Bounded;
-use super::record::Record;
-use super::sink::{End, Found};
+use super::output::InFile;
+use super::record::MatchRecord;
+use super::sink::{End, MatchSink};
 use crate::call::file::{Case, Grep, Numbers, Show, Span};
 use crate::files::FileError;
 
@@ -40,7 +40,7 @@ impl Engine {
     /// Searches a file that is open, until it ends, the time is up or no more is wanted.
     pub(super) fn search(&mut self, file: &File, until: Instant, answer: InFile<'_, '_>) -> End {
         let mut reader = Bounded::new(file, until);
-        let mut found = Found::new(until, answer);
+        let mut found = MatchSink::new(until, answer);
         let searched = self.searcher.search_reader(&self.matcher, &mut reader, &mut found);
         match (searched, reader.into_error()) {
             (_, Some(_)) if found.is_late() => End::Late,
@@ -52,12 +52,12 @@ impl Engine {
     }
 
     /// Searches a file that is open, and keeps what is found in it.
-    pub(super) fn record(&mut self, file: &File, until: Instant) -> Record {
+    pub(super) fn record(&mut self, file: &File, until: Instant) -> MatchRecord {
         let mut reader = Bounded::new(file, until);
-        let mut record = Record::new(self.show, until);
+        let mut record = MatchRecord::new(self.show, until);
         let searched = self.searcher.search_reader(&self.matcher, &mut reader, &mut record);
         let is_whole = searched.is_ok() && reader.into_error().is_none();
-        if is_whole { record } else { Record::partial(until) }
+        if is_whole { record } else { MatchRecord::partial(until) }
     }
 }
 

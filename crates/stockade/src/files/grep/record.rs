@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
-use super::answer::InFile;
+use super::output::InFile;
 use super::sink::End;
 use crate::call::file::Show;
 
@@ -14,10 +14,10 @@ const BYTES_MAX: usize = 64 << 10;
 
 /// The lines that were found in a file.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct MatchRecord {
     show: Show,
     until: Instant,
-    lines: Vec<(Kind, Option<u64>)>,
+    lines: Vec<(RecordKind, Option<u64>)>,
     /// The text of all lines, and where each ends.
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -28,13 +28,13 @@ pub(super) struct Record {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RecordKind {
     Matched,
     Context,
     Gap,
 }
 
-impl Record {
+impl MatchRecord {
     pub(super) fn new(show: Show, until: Instant) -> Self {
         Self {
             show,
@@ -65,9 +65,9 @@ impl Record {
             let line = self.text.get(start..end).unwrap_or_default();
             start = end;
             match kind {
-                Kind::Matched => answer.matched(number, line),
-                Kind::Context => answer.context(number, line),
-                Kind::Gap => answer.gap(),
+                RecordKind::Matched => answer.matched(number, line),
+                RecordKind::Context => answer.context(number, line),
+                RecordKind::Gap => answer.gap(),
             }
         }
         let has_some = answer.close();
@@ -78,7 +78,7 @@ impl Record {
         })
     }
 
-    fn add(&mut self, kind: Kind, number: Option<u64>, line: &[u8]) -> bool {
+    fn add(&mut self, kind: RecordKind, number: Option<u64>, line: &[u8]) -> bool {
         self.lines.push((kind, number));
         if self.show == Show::Content {
             self.text.extend_from_slice(line);
@@ -91,13 +91,13 @@ impl Record {
     }
 }
 
-impl Sink for Record {
+impl Sink for MatchRecord {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let mut number = found.line_number();
         for line in found.lines() {
-            if !self.add(Kind::Matched, number, line) {
+            if !self.add(RecordKind::Matched, number, line) {
                 return Ok(false);
             }
             number = number.map(|number| number.saturating_add(1));
@@ -106,11 +106,11 @@ impl Sink for Record {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        Ok(self.add(Kind::Context, context.line_number(), context.bytes()))
+        Ok(self.add(RecordKind::Context, context.line_number(), context.bytes()))
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        Ok(self.add(Kind::Gap, None, b""))
+        Ok(self.add(RecordKind::Gap, None, b""))
     }
 
     fn binary_data(&mut self, _: &Searcher, at: u64) -> io::Result<bool> {

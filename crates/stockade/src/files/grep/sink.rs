@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
-use super::answer::InFile;
+use super::output::InFile;
 
 /// How the search of a file ended.
 #[derive(Debug)]
@@ -26,14 +26,14 @@ pub(super) enum End {
 
 /// Takes the lines of one file.
 #[derive(Debug)]
-pub(super) struct Found<'f, 'a> {
+pub(super) struct MatchSink<'f, 'a> {
     until: Instant,
     answer: InFile<'f, 'a>,
     /// Where the first zero byte is.
     zero_at: Option<u64>,
 }
 
-impl<'f, 'a> Found<'f, 'a> {
+impl<'f, 'a> MatchSink<'f, 'a> {
     pub(super) fn new(until: Instant, answer: InFile<'f, 'a>) -> Self {
         Self { until, answer, zero_at: None }
     }
@@ -60,7 +60,7 @@ impl<'f, 'a> Found<'f, 'a> {
     }
 }
 
-impl Sink for Found<'_, '_> {
+impl Sink for MatchSink<'_, '_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {

@@ -52,11 +52,6 @@ fn ends_with(folder: &Path, above: &str) -> bool {
     is_it && folder.parent().is_some_and(|above| ends_with(above, rest))
 }
 
-/// Whether a pattern, or a part of one, stands for itself.
-pub(super) fn is_plain(part: &str) -> bool {
-    !part.contains(['*', '?', '[', '{'])
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{DATA, Data};

@@ -1,20 +1,25 @@
-//! Words of the shell that change what later words mean.
+//! Builtins that change the state of the shell.
 
 use std::path::{Path, PathBuf};
 
-use super::super::found::Found;
+use super::super::command::CommandSummary;
 use super::super::pattern;
-use super::simple::Made;
-use super::{Failed, Walker};
-use crate::knowledge::EffectKind;
+use super::simple::ExpandedCommand;
+use super::variables::base_name;
+use super::{StateOnFailure, Walker};
+use crate::catalog::EffectKind;
 use crate::shell::expand::{Bit, Field};
 use crate::shell::operands;
 use crate::shell::printed::{self, Printed};
 use crate::shell::state::{Attribute, Lookup, State, lexical};
 
 impl Walker<'_> {
-    /// Changes the state as the command does, where it is one of the shell's own.
-    pub(super) fn builtin(&mut self, made: &Made<'_>, state: &mut State) -> Failed {
+    /// Changes the state as the command does, if it is a builtin.
+    pub(super) fn builtin(
+        &mut self,
+        made: &ExpandedCommand<'_>,
+        state: &mut State,
+    ) -> StateOnFailure {
         let (name, arguments) = without_prefixes(&made.fields).split_first()?;
         match name.known()?.as_str() {
             "cd" => return self.change_folder(arguments, state),
@@ -22,13 +27,13 @@ impl Walker<'_> {
             "popd" if arguments.is_empty() => state.pop_folder(),
             "popd" => state.turn_folders(),
             "local" if self.calling.is_empty() => {
-                // Outside of a function it fails, and sets nothing.
+                // Outside a function it fails and sets nothing.
                 let before = state.clone();
                 self.declare(arguments, &[], made.span, state);
                 state.join(&before);
             }
             "declare" | "typeset" | "local" => {
-                self.begin_anew(arguments, state);
+                self.begin_anew(arguments, made.span, state);
                 self.declare(arguments, &[], made.span, state);
             }
             "export" => self.declare(arguments, &[], made.span, state),
@@ -67,12 +72,7 @@ impl Walker<'_> {
                 }
                 if name == "printf" {
                     self.formatted(arguments, made.span, state);
-                    if let [option, variable, words @ ..] = arguments
-                        && option.known().as_deref() == Some("-v")
-                    {
-                        let variable = variable.known().unwrap_or_default();
-                        self.note_drawn(&variable, words, None, state);
-                    }
+                    self.note_formatted(arguments, state);
                 }
                 if name == "read" {
                     self.read_text(made, arguments, state);
@@ -82,8 +82,24 @@ impl Walker<'_> {
         None
     }
 
+    /// `printf -v x`: the words and the text that the variable has then.
+    fn note_formatted(&mut self, arguments: &[Field], state: &mut State) {
+        let [option, variable, words @ ..] = arguments else { return };
+        if option.known().as_deref() != Some("-v") {
+            return;
+        }
+        let variable = variable.known().unwrap_or_default();
+        self.note_variable_words(&variable, words, None, state);
+        let texts: Option<Vec<String>> = words.iter().map(Field::known).collect();
+        let texts = texts.unwrap_or_default();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        if let Some(text) = printed::formatted(&texts) {
+            Self::note_entries(base_name(&variable), &variable, &text, false, state);
+        }
+    }
+
     /// `read x` where the line holds the text that it reads, and that is one line.
-    fn read_text(&mut self, made: &Made<'_>, arguments: &[Field], state: &State) {
+    fn read_text(&mut self, made: &ExpandedCommand<'_>, arguments: &[Field], state: &mut State) {
         let own = printed::given(made.redirects, state);
         let piped = self.piped.clone().filter(|_| made.redirects.is_empty());
         let Some(Printed::Text(text)) = own.or(piped) else { return };
@@ -95,12 +111,13 @@ impl Walker<'_> {
         };
         let text = text.trim_end_matches('\n');
         if !text.contains(['\n', '\\']) {
-            self.note_drawn(&name, &[Field::of(text, made.span)], None, state);
+            self.note_variable_words(&name, &[Field::of(text, made.span)], None, state);
+            Self::note_entries(base_name(&name), &name, text, false, state);
         }
     }
 
-    /// `pushd`: into a folder, and back into the one that was put aside where none is named.
-    fn push_folder(&mut self, arguments: &[Field], state: &mut State) -> Failed {
+    /// `pushd`: changes to a folder, or back to the one on the stack.
+    fn push_folder(&mut self, arguments: &[Field], state: &mut State) -> StateOnFailure {
         let turns = |field: &Field| match field.known() {
             Some(text) => text.len() > 1 && text.starts_with(['-', '+']),
             None => false,
@@ -117,8 +134,8 @@ impl Walker<'_> {
         self.change_folder(arguments, state)
     }
 
-    /// `cd`: into a folder that is there, or into one that may be.
-    fn change_folder(&mut self, arguments: &[Field], state: &mut State) -> Failed {
+    /// `cd`: to an existing folder, or to one that may exist.
+    fn change_folder(&mut self, arguments: &[Field], state: &mut State) -> StateOnFailure {
         let is_option = |field: &&Field| {
             field.known().is_some_and(|text| text.len() > 1 && text.starts_with('-'))
         };
@@ -160,37 +177,37 @@ impl Walker<'_> {
             let real = before
                 .folders()
                 .iter()
-                .filter_map(|folder| self.view.real(folder.join(&path).as_os_str()));
+                .filter_map(|folder| self.resolver.real(folder.join(&path).as_os_str()));
             folders.extend(real);
         }
         state.move_to(folders);
         if is_there && is_known { None } else { Some(before) }
     }
 
-    /// The folders that a pattern stands for now.
+    /// The folders that a pattern matches now.
     fn folders_like(&mut self, field: &Field, state: &State) -> Option<Vec<PathBuf>> {
         let mut found = Vec::new();
         for folder in state.folders().iter().filter(|_| field.is_pattern()) {
-            let view = self.view_from(folder)?;
-            let paths = pattern::paths(field, &view)?;
+            let resolver = self.view_from(folder)?;
+            let paths = pattern::paths(field, &resolver)?;
             found.extend(paths.iter().map(|path| lexical(folder, path)));
         }
         found.retain(|folder| self.can_enter(folder));
         Some(found).filter(|found| !found.is_empty())
     }
 
-    /// Whether a folder is there, and nothing in the line takes it away.
+    /// Whether a folder exists and no command of the line removes it.
     fn can_enter(&self, folder: &Path) -> bool {
-        let is_gone = |found: &Found| {
+        let is_gone = |found: &CommandSummary| {
             let places = found.targets(EffectKind::Delete).flat_map(|one| found.places(one));
             places.into_iter().any(|place| folder.starts_with(place))
         };
-        self.view.real(folder.as_os_str()).is_some_and(|real| real.is_dir())
+        self.resolver.real(folder.as_os_str()).is_some_and(|real| real.is_dir())
             && !self.found.iter().any(is_gone)
     }
 }
 
-/// The words behind `command`, `builtin` and their options; none behind `command -v`.
+/// The words after `command`, `builtin` and their options; none after `command -v`.
 fn without_prefixes(fields: &[Field]) -> &[Field] {
     let mut words = fields;
     while let Some((first, rest)) = words.split_first()
@@ -209,7 +226,7 @@ fn without_prefixes(fields: &[Field]) -> &[Field] {
     words
 }
 
-/// `A=b` in the words of a declaration: the name, and the value where it is known.
+/// `A=b` in a declaration: the name, and the value if known.
 fn assignment(field: &Field) -> Option<(String, Option<String>)> {
     let Some(Bit::Text(text)) = field.bits.first() else { return None };
     let (name, _) = text.split_once('=')?;
@@ -221,7 +238,7 @@ fn assignment(field: &Field) -> Option<(String, Option<String>)> {
     Some((name, value))
 }
 
-/// Words of the grammar for which an alias may stand too.
+/// Keywords that an alias may replace as well.
 const RESERVED: [&str; 21] = [
     "!", "{", "}", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done",
     "case", "esac", "in", "select", "function", "time", "coproc", "[[",
@@ -233,7 +250,7 @@ fn note_aliases(arguments: &[Field], state: &mut State) {
             Some(text) => {
                 if let Some((name, code)) = text.split_once('=') {
                     state.set_alias(name, Some(code.to_owned()));
-                    // One for `if` or `{` is taken where no command is seen.
+                    // An alias for `if` or `{` is expanded where the parser sees no command.
                     if RESERVED.contains(&name) {
                         state.alter("alias");
                     }
@@ -249,7 +266,7 @@ fn note_aliases(arguments: &[Field], state: &mut State) {
     }
 }
 
-/// Changes the state as the options of `set` say; the words behind these are the shell's new ones.
+/// Applies the options of `set`; the remaining words are the new positional parameters.
 fn set_options<'f>(arguments: &'f [Field], state: &mut State) -> &'f [Field] {
     let mut words = arguments.iter();
     loop {
@@ -272,7 +289,7 @@ fn set_options<'f>(arguments: &'f [Field], state: &mut State) -> &'f [Field] {
                     state.stop_at_failure();
                 }
                 if text.starts_with('-') && text.contains('k') {
-                    // Words like `a=b` are taken from what follows a program.
+                    // Words like `a=b` are read from the arguments of a program.
                     state.alter("set -k");
                 }
                 if text.starts_with('-') && text.contains('P') {

@@ -1,39 +1,39 @@
-//! Code in a line that a shell runs: `sh -c`, `eval`, a here-document for `bash`.
+//! Shell code in a line: `sh -c`, `eval`, a here-document for `bash`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::super::Inspection;
 use super::super::command::{Command, Start};
-use super::super::finding::{Axis, Weight};
-use super::simple::{Made, feeds};
+use super::simple::{ExpandedCommand, feeds};
 use super::{CODE_UNKNOWN, Walker};
-use crate::knowledge::{Code, EffectKind, Hazard, HazardKind, Reading, Runner, Word};
+use crate::catalog::{Analysis, Code, EffectKind, Hazard, HazardKind, Runner, Word};
+use crate::inspect::{Axis, Weight};
+use crate::shell::ast::{Redirect, RedirectKind, Span};
 use crate::shell::expand::{self, Field, SUBSTITUTED};
 use crate::shell::parse;
 use crate::shell::printed::{Printed, given};
 use crate::shell::state::{State, lexical};
-use crate::shell::tree::{Redirect, RedirectKind, Span};
 
-/// Programs that take shell code from standard input.
+/// Programs that read shell code from standard input.
 pub(super) const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "source", ".", "busybox", "fish"];
 
-/// Said of code that other commands of the line print.
+/// The text about code that other commands of the line print.
 const PRINTED: &str = "other commands print the code that this runs";
 
-/// The text that is being read, and where it stands in the line.
+/// The text that is parsed, and its place in the line.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     text: String,
-    /// Where it ends; a span may end behind that, where something is not closed.
+    /// The end of the text; a span may end after it if something is not closed.
     end: usize,
-    place: Place,
+    place: SourceOffset,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
-    /// So many bytes further on in the line.
+enum SourceOffset {
+    /// At this offset in the line.
     Further(usize),
     /// Somewhere within this part of the line.
     Within(Span),
@@ -41,18 +41,18 @@ enum Place {
 
 impl Source {
     pub(super) fn of(line: &str) -> Self {
-        Self { text: line.to_owned(), end: line.len(), place: Place::Further(0) }
+        Self { text: line.to_owned(), end: line.len(), place: SourceOffset::Further(0) }
     }
 
-    /// Where a part of this text stands in the line.
+    /// The place in the line of a part of this text.
     pub(super) fn place(&self, span: Span) -> Span {
         match self.place {
-            Place::Further(by) => {
+            SourceOffset::Further(by) => {
                 let start = span.start.min(self.end);
                 let end = span.end.min(self.end);
                 Span { start: start.saturating_add(by), end: end.saturating_add(by) }
             }
-            Place::Within(span) => span,
+            SourceOffset::Within(span) => span,
         }
     }
 
@@ -66,24 +66,26 @@ impl Source {
         self.text.get(..end).unwrap_or_default()
     }
 
-    /// Code that stands in a part of this text, as it is there or otherwise.
+    /// Code in a part of this text, verbatim or not.
     fn inner(&self, code: &str, span: Span) -> Self {
         let written = self.text.get(span.start..span.end).unwrap_or_default();
         let place = match (self.place, written.find(code)) {
-            (Place::Further(by), Some(at)) => {
-                Place::Further(span.start.saturating_add(at).saturating_add(by))
+            (SourceOffset::Further(by), Some(at)) => {
+                SourceOffset::Further(span.start.saturating_add(at).saturating_add(by))
             }
-            (Place::Further(_) | Place::Within(_), _) => Place::Within(self.place(span)),
+            (SourceOffset::Further(_) | SourceOffset::Within(_), _) => {
+                SourceOffset::Within(self.place(span))
+            }
         };
         Self { text: code.to_owned(), end: code.len(), place }
     }
 }
 
 impl Walker<'_> {
-    /// Follows the code in the commands of one inspection.
+    /// Inspects the code in the commands of one inspection.
     pub(super) fn code_in(
         &mut self,
-        made: &Made<'_>,
+        made: &ExpandedCommand<'_>,
         inspection: &Inspection<'static>,
         state: &mut State,
     ) {
@@ -99,10 +101,10 @@ impl Walker<'_> {
             for code in command.readings.iter().flat_map(|reading| &reading.code) {
                 if !seen.contains(&code) {
                     seen.push(code);
-                    self.follow((made, &entered), command, code, state);
+                    self.follow(made, &entered, command, code, state);
                 }
             }
-            let untold = |reading: &Reading<'_>| {
+            let untold = |reading: &Analysis<'_>| {
                 let is_code = |hazard: &Hazard| hazard.kind == HazardKind::InlineCode;
                 reading.hazards.iter().any(is_code)
                     && reading.code.is_empty()
@@ -117,7 +119,8 @@ impl Walker<'_> {
 
     fn follow(
         &mut self,
-        (made, entered): (&Made<'_>, &[Option<OsString>]),
+        made: &ExpandedCommand<'_>,
+        entered: &[Option<OsString>],
         command: &Command<'static>,
         code: &Code,
         state: &mut State,
@@ -133,12 +136,13 @@ impl Walker<'_> {
                 if let Some(field) = unknown.and_then(|word| made.fields.get(word.argument)) {
                     self.dynamic(field.span, CODE_UNKNOWN);
                 }
+                self.code_of_words(made, command, code, state);
                 return;
             }
         }
         let mut words: Vec<&Word<'static>> =
             code.words.iter().filter_map(|at| command.words.get(*at)).collect();
-        // `su x -- -c CODE`: the words are a shell's own, and the code is the one after its option.
+        // `su x -- -c CODE`: the words are those of a shell, and the code follows its option.
         if let [option, text, ..] = words.as_slice()
             && *option.text == *"-c"
         {
@@ -190,6 +194,26 @@ impl Walker<'_> {
         (self.is_remote, self.is_open) = (was_remote, was_open);
     }
 
+    /// Commands of a shell in words that another language reads.
+    fn code_of_words(
+        &mut self,
+        made: &ExpandedCommand<'_>,
+        command: &Command<'static>,
+        code: &Code,
+        state: &State,
+    ) {
+        let words: Vec<&Word<'static>> =
+            code.words.iter().filter_map(|at| command.words.get(*at)).collect();
+        let texts: Option<Vec<&str>> =
+            words.iter().map(|word| word.text.to_str().filter(|_| word.is_known())).collect();
+        let first = words.first().and_then(|word| made.fields.get(word.argument));
+        let span = first.map_or(made.span, |field| field.span);
+        let text = texts.and_then(|texts| texts.join(" ").get(code.offset..).map(str::to_owned));
+        if let Some(text) = text {
+            self.foreign_code(&names_of(command), &text, made, span, state);
+        }
+    }
+
     /// The words behind the code of a shell: the first is its name, `$0`, the others are `$1` and on.
     fn given_arguments(&mut self, words: Option<Vec<Field>>, state: &State, own: &mut State) {
         let is_told = words.as_ref().is_some_and(|words| words.first().is_none_or(Field::is_one));
@@ -197,21 +221,21 @@ impl Walker<'_> {
         let (name, rest) = words.split_at_checked(1).unwrap_or_default();
         let rest = if is_told { rest } else { &words };
         self.note_positional(rest, state);
-        self.note_drawn("0", name, None, state);
+        self.note_variable_words("0", name, None, state);
         own.set("0", name.first().and_then(Field::known));
         own.set_positional(is_told.then(|| rest.to_vec()));
     }
 
-    /// Reads code that may run at any time from now on, and then may set what it sets.
+    /// Inspects code that may run at any later time, and then may set variables.
     fn code_later(&mut self, text: &str, held: Option<Span>, span: Span, state: &mut State) {
         let mut later = state.at_another_time();
         self.code(text, held, span, &mut later);
         state.may_become(&later);
     }
 
-    /// Reads code as a line of its own. `held` is the word that holds it as it is.
+    /// Inspects code as a line of its own. `held` is the word that contains it verbatim.
     pub(super) fn code(&mut self, text: &str, held: Option<Span>, span: Span, state: &mut State) {
-        // Code is read anew each time, however long it is.
+        // Code is parsed anew each time, whatever its length.
         if !self.takes(text.len().div_ceil(64), span) {
             return;
         }
@@ -225,12 +249,16 @@ impl Walker<'_> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// A shell that reads its code from standard input: from the line, where it stands there.
-    fn read_code(&mut self, made: &Made<'_>, command: &Command<'static>, state: &State) {
+    /// A shell that reads its code from standard input: from the line, if the line contains it.
+    fn read_code(&mut self, made: &ExpandedCommand<'_>, command: &Command<'static>, state: &State) {
         let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
         let reads = hazards.map(|hazard| hazard.kind).any(|kind| kind == HazardKind::StdinCode);
         let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
         if !is_shell {
+            let text = given(made.redirects, state).or_else(|| self.piped.clone());
+            if let Some(Printed::Text(text)) = text.filter(|_| reads) {
+                self.foreign_code(&names_of(command), &text, made, made.span, state);
+            }
             return;
         }
         let has_code = command
@@ -251,7 +279,7 @@ impl Walker<'_> {
         if !reads {
             return;
         }
-        // The last one that may be its standard input.
+        // The last redirection that may be its standard input.
         let may_feed = |redirect: &&Redirect| self.source.slice(redirect.span).contains('<');
         let last = made.redirects.iter().rev().find(may_feed).filter(|redirect| {
             matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
@@ -273,9 +301,15 @@ impl Walker<'_> {
 }
 
 impl Walker<'_> {
-    /// The code of a shell that has no here-document: from a pipe whose text the line holds, or from
+    /// The code of a shell without a here-document: from a pipe whose text the line contains, or
+    /// from an enclosing group, function or shell.
     /// a group, a function or a shell around it.
-    fn piped_code(&mut self, made: &Made<'_>, command: &Command<'static>, state: &State) {
+    fn piped_code(
+        &mut self,
+        made: &ExpandedCommand<'_>,
+        command: &Command<'static>,
+        state: &State,
+    ) {
         let is_piped = made.redirects.iter().all(|one| !feeds(one.kind));
         let piped = self.piped.clone().filter(|_| is_piped);
         self.printed_code(piped.or_else(|| given(made.redirects, state)), made, command, state);
@@ -285,7 +319,7 @@ impl Walker<'_> {
     fn printed_code(
         &mut self,
         text: Option<Printed>,
-        made: &Made<'_>,
+        made: &ExpandedCommand<'_>,
         command: &Command<'static>,
         state: &State,
     ) {
@@ -309,9 +343,16 @@ impl Walker<'_> {
     }
 }
 
+/// The names of a program: the written one, and those by which it is known.
+fn names_of(command: &Command<'static>) -> Vec<String> {
+    let written = Path::new(command.spelled()).file_name();
+    let written = written.map(|name| name.to_string_lossy().into_owned());
+    written.into_iter().chain(command.names.iter().cloned()).collect()
+}
+
 /// The state of a shell that a command starts, with the variables that the line, or a program
 /// around it, puts into its environment.
-fn state_of_shell(made: &Made<'_>, command: &Command<'static>, state: &State) -> State {
+fn state_of_shell(made: &ExpandedCommand<'_>, command: &Command<'static>, state: &State) -> State {
     let mut own = state.of_a_shell_of_its_own();
     for (name, value) in &made.environment {
         own.set(name, value.clone());
@@ -333,7 +374,11 @@ fn state_of_shell(made: &Made<'_>, command: &Command<'static>, state: &State) ->
 }
 
 /// The words after the code of `bash -c`, of which the first is a name.
-fn arguments(made: &Made<'_>, command: &Command<'static>, code: &Code) -> Option<Vec<Field>> {
+fn arguments(
+    made: &ExpandedCommand<'_>,
+    command: &Command<'static>,
+    code: &Code,
+) -> Option<Vec<Field>> {
     let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
     let [at] = code.words.as_slice() else { return None };
     if !is_shell || command.start == Start::Open {
@@ -348,7 +393,7 @@ fn arguments(made: &Made<'_>, command: &Command<'static>, code: &Code) -> Option
     .collect()
 }
 
-/// The code may run in a folder that a program around it enters: `env -C DIR sh -c CODE`.
+/// The code may run in a folder that an enclosing program enters: `env -C DIR sh -c CODE`.
 fn enter(folder: Option<&OsStr>, state: &mut State) {
     let mut moved = state.clone();
     let from = state.folders().iter();
@@ -357,7 +402,7 @@ fn enter(folder: Option<&OsStr>, state: &mut State) {
     state.join(&moved);
 }
 
-/// Whether an option makes a shell read files of the person's before anything else.
+/// Whether an option makes a shell read the person's start-up files first.
 fn reads_files_first(word: &str) -> bool {
     let is_login = matches!(word, "--login" | "--interactive" | "--rcfile" | "--init-file");
     let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));

@@ -1,19 +1,19 @@
-//! The order in which a line would run: every branch is taken, every loop gone through.
+//! Control flow of a line: every branch is followed, and every loop is walked.
 
 use std::rc::Rc;
 
-use super::arithmetic::{EVALUATED, Given, is_evaluated};
+use super::arithmetic::{AssignedValue, EVALUATED, is_evaluated};
 use super::simple::feeds;
-use super::{Failed, Stdin, Walker};
+use super::{StateOnFailure, Stdin, Walker};
+use crate::shell::ast::{Connector, Script, Span, Statement, StatementKind, TestRole, Word};
 use crate::shell::evaluated::{self, field_text};
 use crate::shell::expand::{self, Field, Use};
 use crate::shell::printed::{given, printed};
 use crate::shell::state::State;
-use crate::shell::tree::{Connector, Kind, Script, Span, Statement, TestRole, Word};
 
-/// Words of a `for` that are gone through one by one.
+/// The most words of a `for` that are walked one by one.
 const ROUNDS_MAX: usize = 16;
-/// Rounds after which a loop has taught all that it can, or anything may be.
+/// The rounds after which a loop teaches nothing new, or its variables are unknown.
 const LEARNING_ROUNDS_MAX: usize = 4;
 impl Walker<'_> {
     pub(super) fn script(&mut self, script: &Script, state: &mut State) {
@@ -25,7 +25,7 @@ impl Walker<'_> {
         script: &Script,
         state: &mut State,
         stdin: Stdin,
-    ) -> Failed {
+    ) -> StateOnFailure {
         let mut last = None;
         for statement in &script.statements {
             if let Some(failed) = last.take().filter(|_| !state.stops_at_failure()) {
@@ -41,7 +41,7 @@ impl Walker<'_> {
         statement: &Statement,
         state: &mut State,
         stdin: Stdin,
-    ) -> Failed {
+    ) -> StateOnFailure {
         if !self.takes(1, statement.span) {
             return None;
         }
@@ -62,8 +62,8 @@ impl Walker<'_> {
         statement: &Statement,
         state: &mut State,
         stdin: Stdin,
-    ) -> Failed {
-        if let Kind::Simple(simple) = &statement.kind {
+    ) -> StateOnFailure {
+        if let StatementKind::Simple(simple) = &statement.kind {
             return self.simple(simple, &statement.redirects, state, stdin);
         }
         self.bare_redirects(&statement.redirects, statement.span, state);
@@ -72,74 +72,88 @@ impl Walker<'_> {
             let text = given(&statement.redirects, state);
             std::mem::replace(&mut self.piped, text)
         });
-        let failed = match &statement.kind {
-            Kind::Simple(_) => None,
-            Kind::Pipeline(parts) => {
-                self.pipeline(parts, state, stdin);
-                None
-            }
-            Kind::Chain { first, rest } => self.chain(first, rest, state, stdin),
-            Kind::Subshell(script) => {
-                self.script_reading(script, &mut state.clone(), stdin);
-                None
-            }
-            Kind::Group(script) => self.script_reading(script, state, stdin),
-            Kind::If { arms, otherwise } => {
-                self.branches(arms, otherwise.as_ref(), state, stdin);
-                None
-            }
-            Kind::For { variable, words, body } => {
-                self.each((variable, statement.span), words.as_deref(), body, state, stdin);
-                None
-            }
-            Kind::ArithmeticFor { expressions, body } => {
-                self.learn(state, |walker, state| {
-                    walker.arithmetic(expressions, statement.span, state);
-                    walker.script_reading(body, state, stdin);
-                });
-                None
-            }
-            Kind::While { condition, body } => {
-                self.learn(state, |walker, state| {
-                    walker.script_reading(condition, state, stdin);
-                    walker.script_reading(body, state, stdin);
-                });
-                None
-            }
-            Kind::Case { word, arms } => {
-                self.case(word, arms, statement.span, state, stdin);
-                None
-            }
-            Kind::Function { name, body } => {
-                self.define(name, body, state);
-                None
-            }
-            Kind::Coproc { name, body } => {
-                self.coproc(name.as_deref(), body, state);
-                None
-            }
-            Kind::Time(body) => body.as_ref().and_then(|body| self.statement(body, state, stdin)),
-            Kind::Test(words) => {
-                self.test(words, statement.span, state);
-                None
-            }
-            Kind::Arithmetic(words) => {
-                self.arithmetic(words, statement.span, state);
-                None
-            }
-        };
+        let failed = self.compound(statement, state, stdin);
         if let Some(before) = piped {
             self.piped = before;
         }
         failed
     }
 
-    fn coproc(&mut self, name: Option<&str>, body: &Statement, state: &mut State) {
-        self.within("coproc", |walker| walker.statement(body, &mut state.clone(), Stdin::Own));
-        state.set(name.unwrap_or("COPROC"), None);
+    /// A statement that is no simple command, whose redirections are open.
+    fn compound(
+        &mut self,
+        statement: &Statement,
+        state: &mut State,
+        stdin: Stdin,
+    ) -> StateOnFailure {
+        match &statement.kind {
+            StatementKind::Simple(_) => None,
+            StatementKind::Pipeline(parts) => {
+                self.pipeline(parts, state, stdin);
+                None
+            }
+            StatementKind::Chain { first, rest } => self.chain(first, rest, state, stdin),
+            StatementKind::Subshell(script) => {
+                self.script_reading(script, &mut state.clone(), stdin);
+                None
+            }
+            StatementKind::Group(script) => self.script_reading(script, state, stdin),
+            StatementKind::If { arms, otherwise } => {
+                self.branches(arms, otherwise.as_ref(), state, stdin);
+                None
+            }
+            StatementKind::For { variable, words, body } => {
+                self.each(variable, statement.span, words.as_deref(), body, state, stdin);
+                None
+            }
+            StatementKind::ArithmeticFor { expressions, body } => {
+                self.learn(state, |walker, state| {
+                    walker.arithmetic(expressions, statement.span, state);
+                    walker.script_reading(body, state, stdin);
+                });
+                None
+            }
+            StatementKind::While { condition, body } => {
+                self.learn(state, |walker, state| {
+                    walker.script_reading(condition, state, stdin);
+                    walker.script_reading(body, state, stdin);
+                });
+                None
+            }
+            StatementKind::Case { word, arms } => {
+                self.case(word, arms, statement.span, state, stdin);
+                None
+            }
+            StatementKind::Function { name, body } => {
+                self.define(name, body, state);
+                None
+            }
+            StatementKind::Coproc { name, body } => {
+                self.coproc(name.as_deref(), body, state);
+                None
+            }
+            StatementKind::Time(body) => {
+                body.as_ref().and_then(|body| self.statement(body, state, stdin))
+            }
+            StatementKind::Test(words) => {
+                self.test(words, statement.span, state);
+                None
+            }
+            StatementKind::Arithmetic(words) => {
+                self.arithmetic(words, statement.span, state);
+                None
+            }
+        }
     }
 
-    /// `case`: every arm may be taken, and none.
+    fn coproc(&mut self, name: Option<&str>, body: &Statement, state: &mut State) {
+        self.within("coproc", |walker| walker.statement(body, &mut state.clone(), Stdin::Own));
+        let name = name.unwrap_or("COPROC");
+        state.set(name, None);
+        self.alter_if_hazard(name, body.span, state);
+    }
+
+    /// `case`: each arm may be taken, or none.
     fn case(
         &mut self,
         word: &Word,
@@ -199,14 +213,14 @@ impl Walker<'_> {
         self.note_pipeline(stages);
     }
 
-    /// `a && b || c`: each runs in the state in which its operator can be passed.
+    /// `a && b || c`: each command runs in the states in which its operator lets it run.
     pub(super) fn chain(
         &mut self,
         first: &Statement,
         rest: &[(Connector, Statement)],
         state: &mut State,
         stdin: Stdin,
-    ) -> Failed {
+    ) -> StateOnFailure {
         let mut failed = self.statement(first, state, stdin).unwrap_or_else(|| state.clone());
         for (connector, statement) in rest {
             match connector {
@@ -251,10 +265,11 @@ impl Walker<'_> {
         }
     }
 
-    /// `for`: word by word where they are few and known.
+    /// `for`: word by word if the words are few and known.
     pub(super) fn each(
         &mut self,
-        (variable, span): (&str, Span),
+        variable: &str,
+        span: Span,
         words: Option<&[Word]>,
         body: &Script,
         state: &mut State,
@@ -279,24 +294,21 @@ impl Walker<'_> {
             let known = fields.iter().map(Field::known).collect::<Option<Vec<_>>>();
             values = known.filter(|known| known.len() <= ROUNDS_MAX);
             if values.is_none() && words.is_some() {
-                self.note_drawn(variable, fields, Some(span), state);
+                self.note_variable_words(variable, fields, Some(span), state);
             }
         }
         if words.is_none() && values.is_none() {
             self.note_each_positional(variable, span, state);
         }
-        if self.is_hazard(variable) {
-            self.note_variable(variable, span);
-            state.alter(variable);
-        }
+        self.alter_if_hazard(variable, span, state);
         if self.source.slice(span).trim_start().starts_with("select") {
-            self.given("REPLY", Given::Text(None), span, state);
+            self.given("REPLY", AssignedValue::Text(None), span, state);
         }
         let before = state.clone();
         match values {
             Some(values) => {
                 for value in values {
-                    self.given(variable, Given::Text(Some(&value)), span, state);
+                    self.given(variable, AssignedValue::Text(Some(&value)), span, state);
                     state.set(variable, Some(value));
                     self.script_reading(body, state, stdin);
                 }
@@ -306,7 +318,7 @@ impl Walker<'_> {
                 if is_number {
                     state.set_number(variable);
                 } else {
-                    walker.given(variable, Given::Text(None), span, state);
+                    walker.given(variable, AssignedValue::Text(None), span, state);
                     state.set(variable, None);
                 }
                 walker.script_reading(body, state, stdin);
@@ -314,7 +326,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Goes through a loop until a round changes nothing that is known.
+    /// Walks a loop until a round changes no known state.
     pub(super) fn learn(
         &mut self,
         state: &mut State,
@@ -333,7 +345,7 @@ impl Walker<'_> {
         state.forget();
     }
 
-    /// What a function does is looked at where it is defined, and again where it is called.
+    /// The body of a function is inspected where it is defined, and again where it is called.
     pub(super) fn define(&mut self, name: &Word, body: &Statement, state: &mut State) {
         self.word(name, state);
         let Some(name) = expand::value(name, state).known() else {

@@ -1,26 +1,26 @@
-//! Writes down what was found in a line: commands, and facts with their place.
+//! Records the commands of a line, and the findings with their place.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::super::command::{Command, Start};
-use super::super::finding::{Axis, Finding, Weight};
-use super::super::found::{Found, Target, nature};
-use super::super::{Input, Inspection};
+use super::super::command::{CommandSummary, Target, nature};
+use super::super::{Inspection, ProgramInput};
 use super::Walker;
 use super::code::SHELLS;
-use super::simple::Made;
-use crate::knowledge::{EffectKind, Nature, Word};
+use super::simple::ExpandedCommand;
+use crate::catalog::{EffectKind, Purity, Word};
+use crate::inspect::{Axis, Finding, Weight};
+use crate::shell::ast::Span;
 use crate::shell::expand::{Field, SUBSTITUTED};
-use crate::shell::hidden::lookalike;
+use crate::shell::invisible::lookalike;
 use crate::shell::state::{State, lexical};
-use crate::shell::tree::Span;
 
 impl Walker<'_> {
-    /// Writes down the commands of one inspection, and what was found in them.
+    /// Records the commands of one inspection, and their findings.
     pub(super) fn note(
         &mut self,
-        made: &Made<'_>,
+        made: &ExpandedCommand<'_>,
         folder: Option<&PathBuf>,
         inspection: &Inspection<'static>,
         state: &State,
@@ -61,7 +61,7 @@ impl Walker<'_> {
             if let Some(outer) = wrapper.and_then(|at| self.found.get(at)) {
                 let name = outer.words.first().map(|name| name.to_string_lossy().into_owned());
                 found.via = outer.via.iter().cloned().chain(name).collect();
-                found.targets.extend(handed_on(outer, &found));
+                found.targets.extend(deletes_passed(outer, &found));
             }
             if let Some(starter) = starter.and_then(|at| inspection.commands.get(at)) {
                 found.environment = passed_on(starter, command);
@@ -75,11 +75,11 @@ impl Walker<'_> {
 
     fn found(
         &self,
-        made: &Made<'_>,
+        made: &ExpandedCommand<'_>,
         folder: Option<&PathBuf>,
         command: &Command<'static>,
         state: &State,
-    ) -> Found {
+    ) -> CommandSummary {
         let is_own = command.start == Start::Call;
         let mut targets = if is_own { made.targets.clone() } else { Vec::new() };
         if !self.is_remote {
@@ -89,14 +89,14 @@ impl Walker<'_> {
             folder.map_or_else(|| state.folders().to_vec(), |folder| vec![folder.clone()]);
         let known: Vec<bool> = command.words.iter().map(Word::is_known).collect();
         let adds_words = self.is_open || matches!(command.start, Start::Open);
-        Found {
+        CommandSummary {
             dynamic: adds_words
                 || made.doubt.is_some()
                 || known.contains(&false)
                 || targets.iter().any(Target::is_open),
             words: command.words.iter().map(|word| word.text.to_os_string()).collect(),
             nature: match made.doubt {
-                Some(_) => Nature::Unknown,
+                Some(_) => Purity::Unknown,
                 None => nature(command, &targets),
             },
             known,
@@ -115,22 +115,22 @@ impl Walker<'_> {
         }
     }
 
-    /// A finding about one word of the command, placed in the line.
+    /// A finding about one word of the command, with its place in the line.
     pub(super) fn note_finding(
         &mut self,
-        made: &Made<'_>,
+        made: &ExpandedCommand<'_>,
         folder: Option<&PathBuf>,
         finding: &Finding,
     ) {
-        // Every word would lead out of the root from a folder outside of it.
+        // From a folder outside the root, every relative path is outside.
         let is_elsewhere =
-            folder.is_some_and(|folder| !folder.starts_with(self.view.root().path()));
+            folder.is_some_and(|folder| !folder.starts_with(self.resolver.root().path()));
         let field = finding.argument.and_then(|argument| made.fields.get(argument));
         let span = Some(self.source.place(field.map_or(made.span, |field| field.span)));
-        // What bash itself refuses to start harms nobody, and the box keeps what it starts.
+        // What bash cannot start is harmless, and the sandbox contains the rest.
         let is_name = finding.axis == Axis::Name;
         let weight = if is_name { Weight::Boxed } else { finding.weight };
-        // A process substitution is no path of anyone's.
+        // The path of a process substitution belongs to nobody.
         let is_pipe = field.and_then(Field::known).as_deref() == Some(SUBSTITUTED);
         let is_option = field
             .and_then(Field::known)
@@ -151,10 +151,10 @@ impl Walker<'_> {
         self.find(Axis::Shell, "lookalike", text, instead, Weight::Ask, span);
     }
 
-    /// Words that nobody can read as a command.
-    pub(super) fn note_words(&mut self, made: &Made<'_>, state: &State, nature: Nature) {
+    /// Words that cannot be read as a command.
+    pub(super) fn note_words(&mut self, made: &ExpandedCommand<'_>, state: &State, nature: Purity) {
         let words = self.words(&made.fields);
-        self.push(Found {
+        self.push(CommandSummary {
             known: words.iter().map(Word::is_known).collect(),
             words: words.into_iter().map(|word| word.text.into_owned()).collect(),
             dynamic: true,
@@ -174,9 +174,9 @@ impl Walker<'_> {
         });
     }
 
-    /// A part of the line that may be any command, since the shell evaluates what it stands for.
+    /// A part of the line that may be any command, because the shell evaluates it.
     pub(super) fn note_evaluated(&mut self, span: Span) {
-        self.push(Found {
+        self.push(CommandSummary {
             words: vec![OsString::from(self.source.slice(span))],
             known: vec![false],
             dynamic: true,
@@ -196,9 +196,9 @@ impl Walker<'_> {
             folders: Vec::new(),
             entered: Vec::new(),
             targets: Vec::new(),
-            nature: Nature::Unknown,
+            nature: Purity::Unknown,
             remote: self.is_remote,
-            input: Input::Nothing,
+            input: ProgramInput::Nothing,
         });
     }
 
@@ -208,7 +208,7 @@ impl Walker<'_> {
             return;
         }
         let reads = targets.iter().all(|target| target.kind == EffectKind::Read);
-        self.push(Found {
+        self.push(CommandSummary {
             words: Vec::new(),
             known: Vec::new(),
             dynamic: targets.iter().any(Target::is_open),
@@ -222,35 +222,28 @@ impl Walker<'_> {
             folders: state.folders().to_vec(),
             entered: Vec::new(),
             targets,
-            nature: if reads { Nature::Reads } else { Nature::Unknown },
+            nature: if reads { Purity::Reads } else { Purity::Unknown },
             remote: self.is_remote,
-            input: Input::Nothing,
+            input: ProgramInput::Nothing,
         });
     }
 
-    /// A file that may be any.
+    /// An unknown file.
     fn unknown_file(&mut self, span: Span) {
-        self.note_placed(Finding {
-            axis: Axis::Path,
-            rule: "unknown",
-            text: "which file this is is not known before the run".to_owned(),
-            argument: None,
-            instead: Some("name the file in the line".to_owned()),
-            listed: None,
-            weight: Weight::Boxed,
-            span: Some(span),
-        });
+        let text = "which file this is is not known before the run";
+        let finding = Finding::new(Axis::Path, Weight::Boxed, "unknown", text);
+        self.note_placed(finding.instead("name the file in the line").in_line(span));
     }
 
-    /// A finding whose place is the line's already.
+    /// Records a finding that has its place in the line already.
     pub(super) fn note_placed(&mut self, finding: Finding) {
         if self.seen.insert((finding.rule, finding.span, finding.text.clone())) {
             self.findings.push(finding);
         }
     }
 
-    /// Writes a command down, and says where; none if there are too many.
-    fn push(&mut self, found: Found) -> Option<usize> {
+    /// Records a command and returns its index; none if there are too many.
+    fn push(&mut self, found: CommandSummary) -> Option<usize> {
         if self.found.len() >= super::COMMANDS_MAX {
             self.full(found.span.unwrap_or_default());
             return None;
@@ -267,7 +260,7 @@ impl Walker<'_> {
     }
 }
 
-/// Why programs may run that are not told, where a finding says so.
+/// The reason why unknown programs may run, if a finding says so.
 fn unseen(finding: &Finding, inspection: &Inspection<'static>) -> Option<&'static str> {
     if finding.axis != Axis::Argv {
         return None;
@@ -275,7 +268,7 @@ fn unseen(finding: &Finding, inspection: &Inspection<'static>) -> Option<&'stati
     let is_shell = |command: &Command<'static>| {
         command.names.iter().any(|name| SHELLS.contains(&name.as_str()))
     };
-    // What an option writes is told; what it runs, or takes names from, is not.
+    // What an option writes is known; what it runs, or reads names from, is not.
     let is_told = |argument: usize| {
         inspection.commands.iter().any(|command| {
             let effects = command.readings.iter().flat_map(|reading| &reading.effects);
@@ -287,12 +280,12 @@ fn unseen(finding: &Finding, inspection: &Inspection<'static>) -> Option<&'stati
     };
     match finding.rule {
         "environment" => Some("a variable changes what programs run here"),
-        "unreadable" => Some("what this runs cannot be told from its words"),
-        // Code for a shell is looked for in the line.
+        "unreadable" => Some("its words do not show what it runs"),
+        // Code for a shell is inspected as part of the line.
         "stdin-code" if !inspection.commands.iter().any(is_shell) => {
             Some("the code that this runs is not looked at")
         }
-        "command-language" => Some("what this is told to do is not looked at"),
+        "command-language" => Some("its commands are not inspected"),
         "flag" if !finding.argument.is_some_and(is_told) => {
             Some("what this makes the program run is not looked at")
         }
@@ -300,7 +293,7 @@ fn unseen(finding: &Finding, inspection: &Inspection<'static>) -> Option<&'stati
     }
 }
 
-/// The command that starts another, by its place in the inspection.
+/// The index of the command that starts another.
 fn parent(command: &Command<'static>, inspection: &Inspection<'static>) -> Option<usize> {
     let starts = |one: &Command<'static>| {
         let inner = one.readings.iter().flat_map(|reading| &reading.inner);
@@ -309,8 +302,8 @@ fn parent(command: &Command<'static>, inspection: &Inspection<'static>) -> Optio
     inspection.commands.iter().position(|one| !std::ptr::eq(one, command) && starts(one))
 }
 
-/// What a command deletes of that which is given to it whole: `find DIR -exec rm -r {} +`.
-fn handed_on(wrapper: &Found, found: &Found) -> Vec<Target> {
+/// Targets of a wrapper that its command deletes: `find DIR -exec rm -r {} +`.
+fn deletes_passed(wrapper: &CommandSummary, found: &CommandSummary) -> Vec<Target> {
     let is_given = found.words.iter().any(|word| word.to_string_lossy().contains("{}"));
     if !is_given || found.targets(EffectKind::Delete).next().is_none() {
         return Vec::new();
@@ -334,15 +327,15 @@ fn passed_on(
     .collect()
 }
 
-/// The folders that a command enters, from those in which it starts.
+/// The folders that a command changes to, from those in which it starts.
 fn entered_by(targets: &[Target], folders: &[PathBuf]) -> Vec<PathBuf> {
     let entered = targets.iter().filter(|one| one.kind == EffectKind::Enter && one.known);
     let entered = entered.map(|one| Path::new(&one.text));
     entered.flat_map(|path| folders.iter().map(|folder| lexical(folder, path))).collect()
 }
 
-/// From the first word of a command to its last.
-fn span_of(made: &Made<'_>, command: &Command<'static>) -> Span {
+/// The span from the first word of a command to its last.
+fn span_of(made: &ExpandedCommand<'_>, command: &Command<'static>) -> Span {
     if command.start == Start::Call {
         return made.span;
     }

@@ -1,54 +1,55 @@
-//! One simple command of a line: its words, its redirections, and all that it starts.
+//! One simple command of a line: its words, its redirections, and everything that it starts.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::super::finding::{Axis, Weight};
-use super::super::found::Target;
+use super::super::command::Target;
 use super::super::pattern;
-use super::super::{Input, Inspection, Origin};
-use super::arithmetic::{Given, set_to};
+use super::super::{Inspection, Origin, ProgramInput};
+use super::arithmetic::{AssignedValue, set_to};
 use super::target::redirected;
+use super::variables::is_table;
 use super::word::fields;
-use super::{Failed, Stdin, Walker};
-use crate::knowledge::{Form, Nature, Word};
+use super::{StateOnFailure, Stdin, Walker};
+use crate::catalog::{Purity, Word, WordForm};
+use crate::inspect::{Axis, Weight};
+use crate::shell::ast::{self, Assignment, Piece, Redirect, RedirectKind, Simple, Span};
 use crate::shell::builtins::is_builtin;
 use crate::shell::evaluated::{NUMBER, field_text};
-use crate::shell::expand::{self, Field};
+use crate::shell::expand::{self, Bit, Field};
 use crate::shell::operands::Role;
 use crate::shell::printed::Printed;
 use crate::shell::quoted;
 use crate::shell::state::{Attribute, State};
-use crate::shell::tree::{self, Assignment, Piece, Redirect, RedirectKind, Simple, Span};
 
-/// Words of one command: wrappers in wrappers read them again and again.
+/// The most words of one command: nested wrappers read them again and again.
 const WORDS_MAX: usize = 4096;
-/// A function that calls itself is followed this often.
+/// How often a recursive function is followed.
 const CALLS_MAX: usize = 2;
 
-/// Programs that a pattern may stand for and that are looked at.
+/// The most programs that a pattern may stand for and that are inspected.
 const PROGRAMS_MAX: usize = 16;
 
-/// A simple command, its words made.
-pub(super) struct Made<'s> {
+/// A simple command with expanded words.
+pub(super) struct ExpandedCommand<'s> {
     pub(super) fields: Vec<Field>,
     pub(super) environment: Vec<(String, Option<String>)>,
     pub(super) targets: Vec<Target>,
     pub(super) redirects: &'s [Redirect],
     pub(super) span: Span,
     pub(super) stdin: Stdin,
-    /// Why it may be another command than the words say.
+    /// Why another command may run than the words say.
     pub(super) doubt: Option<String>,
 }
 
-impl Made<'_> {
-    /// Whether the line gives it something on standard input.
-    pub(super) fn input(&self) -> Input {
+impl ExpandedCommand<'_> {
+    /// Whether the line feeds its standard input.
+    pub(super) fn input(&self) -> ProgramInput {
         match self.stdin {
-            Stdin::Piped => Input::Given,
-            Stdin::Own if self.redirects.iter().any(|one| feeds(one.kind)) => Input::Given,
-            Stdin::Own => Input::Nothing,
+            Stdin::Piped => ProgramInput::Given,
+            Stdin::Own if self.redirects.iter().any(|one| feeds(one.kind)) => ProgramInput::Given,
+            Stdin::Own => ProgramInput::Nothing,
         }
     }
 }
@@ -60,7 +61,7 @@ impl Walker<'_> {
         redirects: &[Redirect],
         state: &mut State,
         stdin: Stdin,
-    ) -> Failed {
+    ) -> StateOnFailure {
         self.substituted = None;
         for assignment in &simple.assignments {
             if let Some(word) = &assignment.subscript {
@@ -89,11 +90,14 @@ impl Walker<'_> {
         let doubt = altered.map(|(name, _)| name.as_str()).or_else(|| state.altered());
         let doubt = doubt.map(str::to_owned);
         let span = simple.span;
-        self.made(Made { fields, environment, targets, redirects, span, stdin, doubt }, state)
+        self.made(
+            ExpandedCommand { fields, environment, targets, redirects, span, stdin, doubt },
+            state,
+        )
     }
 
-    /// Looks at a command whose words are made.
-    pub(super) fn made(&mut self, made: Made<'_>, state: &mut State) -> Failed {
+    /// Inspects a command with expanded words.
+    pub(super) fn made(&mut self, made: ExpandedCommand<'_>, state: &mut State) -> StateOnFailure {
         let Some(name) = made.fields.first().and_then(Field::known) else {
             self.unknown_program(made, state);
             return None;
@@ -102,7 +106,7 @@ impl Walker<'_> {
         if made.environment.is_empty() || !is_of_this_shell {
             return self.started(&name, &made, state);
         }
-        // The variables before a function or a builtin hold while it runs.
+        // Variables before a function or a builtin hold while it runs.
         let before = state.clone();
         for (name, value) in &made.environment {
             state.set(name, value.clone());
@@ -112,9 +116,15 @@ impl Walker<'_> {
         failed
     }
 
-    fn started(&mut self, name: &str, made: &Made<'_>, state: &mut State) -> Failed {
+    fn started(
+        &mut self,
+        name: &str,
+        made: &ExpandedCommand<'_>,
+        state: &mut State,
+    ) -> StateOnFailure {
         self.called(name, made, state);
         self.aliased(name, made, state);
+        self.git_settings(name, made, state);
         let inspections = self.inspected(made, state);
         for (folder, inspection) in inspections {
             self.note(made, folder.as_ref(), &inspection, state);
@@ -130,17 +140,17 @@ impl Walker<'_> {
         failed
     }
 
-    /// A program that is known in the run alone. It may be any word of the shell too.
-    fn unknown_program(&mut self, mut made: Made<'_>, state: &mut State) {
+    /// A program that is only known at run time. It may be a keyword or builtin as well.
+    fn unknown_program(&mut self, mut made: ExpandedCommand<'_>, state: &mut State) {
         self.dynamic(made.span, "which program this is is not known before the run");
         let rest: Vec<Field> = made.fields.iter().skip(1).cloned().collect();
         let first = made.fields.first().cloned();
         let vanishes = first.as_ref().is_some_and(|first| !first.single);
-        self.note_words(&made, state, Nature::Unknown);
+        self.note_words(&made, state, Purity::Unknown);
         let names = first.map(|first| self.likely_programs(&first, state)).unwrap_or_default();
         for name in names {
             let words = name.split_whitespace().map(|word| Field::of(word, made.span));
-            let likely = Made {
+            let likely = ExpandedCommand {
                 fields: words.chain(rest.iter().cloned()).collect(),
                 environment: made.environment.clone(),
                 targets: Vec::new(),
@@ -150,7 +160,7 @@ impl Walker<'_> {
             self.made(likely, &mut state.clone());
         }
         if vanishes && !rest.is_empty() {
-            // It may be nothing at all, and then the next word is the program.
+            // The word may be empty, and then the next word is the program.
             made.fields = rest;
             made.targets.clear();
             made.doubt = Some("a word before it".to_owned());
@@ -159,26 +169,26 @@ impl Walker<'_> {
         state.forget();
     }
 
-    /// The programs that a word may name which is not known for certain: a pattern on the disk, or
-    /// the words of a substitution.
+    /// The programs that an uncertain word may name: a pattern on disk, or the output of a
+    /// substitution.
     fn likely_programs(&mut self, word: &Field, state: &State) -> Vec<String> {
         if !word.is_pattern() {
             let texts = self.likely_texts(word.span).into_iter().filter_map(|text| match text {
                 Printed::Text(text) => Some(text),
                 Printed::Changed => None,
             });
-            return texts.chain(word.likely()).collect();
+            return texts.chain(word.likely()).chain(without_unknown(word)).collect();
         }
         let mut names = Vec::new();
         for folder in state.folders() {
-            let paths = self.view_from(folder).map(|view| pattern::paths(word, &view));
+            let paths = self.view_from(folder).map(|resolver| pattern::paths(word, &resolver));
             let paths = paths.flatten().unwrap_or_default();
             names.extend(paths.iter().filter_map(|path| path.to_str()).map(str::to_owned));
         }
         let shown = word.shown();
         let (folder, _) = shown.rsplit_once('/').unwrap_or_default();
         let is_system = |of: &PathBuf| std::path::Path::new(folder).starts_with(of);
-        // A file of that name may be made before the pattern is looked up.
+        // A file with this name may be created before the pattern is expanded.
         let is_any = folder.is_empty() || self.inspector.settings.folders.iter().any(is_system);
         if is_any {
             let known = self.inspector.knowledge.names();
@@ -196,39 +206,39 @@ impl Walker<'_> {
         names
     }
 
-    /// The command as a call of its own, from every folder in which it may run.
+    /// Inspects the command as a call of its own, from each folder in which it may run.
     fn inspected(
         &mut self,
-        made: &Made<'_>,
+        made: &ExpandedCommand<'_>,
         state: &State,
     ) -> Vec<(Option<PathBuf>, Inspection<'static>)> {
         let words = self.words(&made.fields);
         let input = made.input();
         let inspector = self.inspector;
         if state.folders().is_empty() {
-            let inspection = inspector.inspect(words, Origin::Shell, input, self.view);
+            let inspection = inspector.inspect(words, Origin::Shell, input, self.resolver);
             return vec![(None, inspection)];
         }
         let mut inspections = Vec::new();
         for folder in state.folders() {
             let inspection = match self.view_from(folder) {
-                Some(view) => inspector.inspect(words.clone(), Origin::Shell, input, &view),
-                None => inspector.inspect(words.clone(), Origin::Shell, input, self.view),
+                Some(resolver) => inspector.inspect(words.clone(), Origin::Shell, input, &resolver),
+                None => inspector.inspect(words.clone(), Origin::Shell, input, self.resolver),
             };
             inspections.push((Some(folder.clone()), inspection));
         }
         inspections
     }
 
-    /// Words as the knowledge base takes them.
+    /// The words in the form of the catalog.
     pub(super) fn words(&self, fields: &[Field]) -> Vec<Word<'static>> {
         let word = |(argument, field): (usize, &Field)| {
             let (text, form) = match field.known() {
-                Some(text) => (text, Form::Whole),
-                None if field.is_pattern() => (field.shown(), Form::Unknown),
+                Some(text) => (text, WordForm::Whole),
+                None if field.is_pattern() => (field.shown(), WordForm::Unknown),
                 None => {
                     let written = || self.source.slice(field.span);
-                    (field.likely().unwrap_or_else(written), Form::Unknown)
+                    (field.likely().unwrap_or_else(written), WordForm::Unknown)
                 }
             };
             Word { text: Cow::Owned(OsString::from(text)), argument, form }
@@ -236,7 +246,7 @@ impl Walker<'_> {
         fields.iter().enumerate().map(word).collect()
     }
 
-    /// The redirections of a loop, a group, a function.
+    /// The redirections of a loop, a group or a function.
     pub(super) fn bare_redirects(&mut self, redirects: &[Redirect], span: Span, state: &mut State) {
         self.note_feeds(redirects, span, state);
         let targets = self.redirects(redirects, state);
@@ -260,14 +270,14 @@ impl Walker<'_> {
         targets
     }
 
-    /// The variables before a command, and what is known of setting them.
+    /// The variables before a command, and the findings about setting them.
     fn assigned(
         &mut self,
         assignments: &[Assignment],
         state: &State,
     ) -> Vec<(String, Option<String>)> {
         let mut assigned = Vec::new();
-        // Each sees what those before it have set: `x=a y=$x`.
+        // Each value sees the assignments before it: `x=a y=$x`.
         let mut so_far = state.clone();
         for assignment in assignments {
             self.note_variable(&assignment.name, assignment.span);
@@ -281,7 +291,7 @@ impl Walker<'_> {
         assigned
     }
 
-    /// What a variable is given by an assignment, and an array element by element.
+    /// The value of an assignment; arrays element by element.
     fn given_word(&mut self, assignment: &Assignment, state: &State) {
         let elements = match assignment.value.pieces.as_slice() {
             [Piece::Array(words)] => words.as_slice(),
@@ -290,15 +300,15 @@ impl Walker<'_> {
         for word in elements {
             let text = field_text(&expand::value(word, state));
             let given = if assignment.append {
-                Given::More(text.as_deref())
+                AssignedValue::More(text.as_deref())
             } else {
-                Given::Text(text.as_deref())
+                AssignedValue::Text(text.as_deref())
             };
             self.given(&assignment.name, given, assignment.span, state);
         }
     }
 
-    /// Assignments without a command: they hold from now on.
+    /// Assignments without a command: they persist.
     fn keep(
         &mut self,
         assignments: &[Assignment],
@@ -313,6 +323,9 @@ impl Walker<'_> {
             if is_array || assignment.subscript.is_some() {
                 state.give(&name, Attribute::Array);
             }
+            if is_table(&name) {
+                Self::note_assigned_entries(assignment, state);
+            }
             let text = field_text(&expand::value(&assignment.value, state));
             let is_whole = assignment.subscript.is_none() && !assignment.append;
             if is_whole && text.as_deref().is_some_and(|text| text.contains(NUMBER)) {
@@ -326,17 +339,51 @@ impl Walker<'_> {
         }
     }
 
+    /// The entries of a table of bash that an assignment sets.
+    fn note_assigned_entries(assignment: &Assignment, state: &mut State) {
+        let name = &assignment.name;
+        let known = |word: &ast::Word| expand::value(word, state).known();
+        let elements: Vec<(String, String)> = match assignment.value.pieces.as_slice() {
+            [Piece::Array(words)] => {
+                let texts = words.iter().filter_map(known);
+                texts
+                    .filter_map(|text| {
+                        Some(text.split_once('=')?)
+                            .map(|(key, value)| (format!("{name}{key}"), value.to_owned()))
+                    })
+                    .collect()
+            }
+            _ => {
+                let key = assignment.subscript.as_ref().and_then(known);
+                let value = known(&assignment.value);
+                key.zip(value)
+                    .map(|(key, value)| (format!("{name}[{key}]"), value))
+                    .into_iter()
+                    .collect()
+            }
+        };
+        for (target, value) in elements {
+            Self::note_entries(name, &target, &value, false, state);
+        }
+    }
+
     /// What a variable is given that is not known: a word, or the elements of an array.
-    fn note_assigned(&mut self, name: &str, word: &tree::Word, state: &State) {
+    fn note_assigned(&mut self, name: &str, word: &ast::Word, state: &State) {
         let given = match word.pieces.as_slice() {
             [Piece::Array(words)] => fields(words, state),
             _ => vec![Field { span: word.span, ..expand::value(word, state) }],
         };
-        self.note_drawn(name, &given, None, state);
+        self.note_variable_words(name, &given, None, state);
     }
 
-    /// Says what is known of setting a variable.
+    /// Records the findings about setting a variable.
     pub(super) fn note_variable(&mut self, name: &str, span: Span) {
+        if is_table(name) {
+            self.dynamic(span, "the line says itself what a name runs");
+            let text = format!("the line writes into {name:?}, the table of what names run");
+            let instead = "name the program itself";
+            self.find(Axis::Shell, "unclear", text, instead, Weight::Ask, span);
+        }
         match self.inspector.knowledge.variable(name.as_ref(), 0) {
             Ok(None) => {}
             Ok(Some(hazard)) => {
@@ -356,13 +403,11 @@ impl Walker<'_> {
 
     /// Whether a variable changes which programs run.
     pub(super) fn is_hazard(&self, name: &str) -> bool {
-        // What a name stands for: a path, an alias.
-        let is_table = matches!(name, "BASH_CMDS" | "BASH_ALIASES");
-        is_table || !matches!(self.inspector.knowledge.variable(name.as_ref(), 0), Ok(None))
+        is_table(name) || !matches!(self.inspector.knowledge.variable(name.as_ref(), 0), Ok(None))
     }
 
-    /// A function of the line: its body, with the words after its name.
-    fn called(&mut self, name: &str, made: &Made<'_>, state: &mut State) {
+    /// Calls a function of the line: its body, with the words after its name.
+    fn called(&mut self, name: &str, made: &ExpandedCommand<'_>, state: &mut State) {
         let bodies = state.function(name);
         if bodies.is_empty() {
             return;
@@ -386,8 +431,8 @@ impl Walker<'_> {
         self.calling.pop();
     }
 
-    /// An alias of the line: bash takes it only where it is told to, but then it does.
-    fn aliased(&mut self, name: &str, made: &Made<'_>, state: &mut State) {
+    /// Expands an alias of the line. Bash does so only if told to.
+    fn aliased(&mut self, name: &str, made: &ExpandedCommand<'_>, state: &mut State) {
         let Some(text) = state.alias(name).map(|text| text.map(str::to_owned)) else { return };
         self.dynamic(made.span, "this name is an alias in the line");
         let rest: Option<Vec<String>> = made
@@ -410,6 +455,17 @@ impl Walker<'_> {
     }
 }
 
+/// The name that is left of `r${x}m` where the variable is empty.
+fn without_unknown(word: &Field) -> Option<String> {
+    let text = |bit: &Bit| match bit {
+        Bit::Text(text) => Some(text.clone()),
+        Bit::Unknown => Some(String::new()),
+        Bit::Glob(_) | Bit::Number => None,
+    };
+    let text = word.bits.iter().map(text).collect::<Option<String>>()?;
+    (!text.is_empty() && !text.contains('/')).then_some(text)
+}
+
 /// What an assignment makes of its variable, where that is known.
 fn value_of(assignment: &Assignment, state: &State) -> Option<String> {
     if assignment.subscript.is_some() || assignment.append {
@@ -418,7 +474,7 @@ fn value_of(assignment: &Assignment, state: &State) -> Option<String> {
     expand::value(&assignment.value, state).known()
 }
 
-/// Whether a redirection gives a command something to read.
+/// Whether a redirection feeds standard input.
 pub(super) fn feeds(kind: RedirectKind) -> bool {
     match kind {
         RedirectKind::Read

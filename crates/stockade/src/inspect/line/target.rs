@@ -1,22 +1,22 @@
-//! What a command does, as targets: from redirections, and from what is known about programs.
+//! The targets of a command: from redirections, and from the catalog.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 
 use super::super::command::Command;
-use super::super::finding::{Axis, Finding, Weight};
-use super::super::found::Target;
+use super::super::command::Target;
 use super::super::path;
 use super::Walker;
 use super::arithmetic::NAMED;
-use super::simple::Made;
-use crate::knowledge::{Effect, EffectKind, Word};
+use super::simple::ExpandedCommand;
+use crate::catalog::{Effect, EffectKind, Word};
+use crate::inspect::{Axis, Finding, Weight};
+use crate::shell::ast::{self, Redirect, RedirectKind};
 use crate::shell::evaluated::{is_plain_reference, word_text};
 use crate::shell::expand::{Field, SUBSTITUTED};
 use crate::shell::state::State;
-use crate::shell::tree::{self, Redirect, RedirectKind};
 
-/// What a redirection does to its target; `None` where that is no file.
+/// The effect of a redirection on its target; `None` if that is not a file.
 pub(super) fn redirected(kind: RedirectKind) -> Option<&'static [EffectKind]> {
     match kind {
         RedirectKind::Read => Some(&[EffectKind::Read]),
@@ -27,7 +27,7 @@ pub(super) fn redirected(kind: RedirectKind) -> Option<&'static [EffectKind]> {
 }
 
 impl Walker<'_> {
-    /// The variable in `{name}> file`, which is given the number of the descriptor.
+    /// The variable in `{name}> file`, which gets the number of the descriptor.
     pub(super) fn redirect_variable(&self, redirect: &Redirect) -> Option<String> {
         let before = self.source.before(redirect.span.start);
         let word = before.rsplit([' ', '\t', '\n', ';', '|', '&', '(', ')']).next()?;
@@ -36,10 +36,10 @@ impl Walker<'_> {
         (is_name && !name.is_empty()).then(|| name.to_owned())
     }
 
-    /// `{name[…]}> file`: what the parser takes for a word is the name of an element.
+    /// `{name[…]}> file`: the parser reads the element's name as a word.
     pub(super) fn redirect_names(
         &mut self,
-        words: &[tree::Word],
+        words: &[ast::Word],
         redirects: &[Redirect],
         state: &State,
     ) {
@@ -57,7 +57,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What is found of the target of a redirection: a path like any other, or a host.
+    /// Records the target of a redirection: a path, or a host.
     pub(super) fn judge_target(&mut self, field: &Field, state: &State) {
         let Some(text) = field.likely() else { return };
         if let Some(host) = device_host(&text) {
@@ -71,8 +71,9 @@ impl Walker<'_> {
         }
         let settings = self.inspector.settings;
         for folder in state.folders() {
-            let Some(view) = self.view_from(folder) else { continue };
-            if let Some(finding) = path::judge(text.as_ref(), text.as_ref(), 0, &view, settings) {
+            let Some(resolver) = self.view_from(folder) else { continue };
+            if let Some(finding) = path::judge(text.as_ref(), text.as_ref(), 0, &resolver, settings)
+            {
                 let Finding { rule, text, .. } = finding;
                 let text =
                     text.replace("path argument", "redirection").replace(" (argument 0)", "");
@@ -101,8 +102,12 @@ impl Walker<'_> {
         Target { kind, text: text.into(), known, field, span, redirected: false }
     }
 
-    /// What the knowledge base says that a command does.
-    pub(super) fn targets_of(&self, made: &Made<'_>, command: &Command<'static>) -> Vec<Target> {
+    /// The effects of a command according to the catalog.
+    pub(super) fn targets_of(
+        &self,
+        made: &ExpandedCommand<'_>,
+        command: &Command<'static>,
+    ) -> Vec<Target> {
         let mut seen = HashSet::new();
         let mut targets: Vec<Target> = Vec::new();
         for effect in command.readings.iter().flat_map(|reading| &reading.effects) {
@@ -115,7 +120,12 @@ impl Walker<'_> {
         targets
     }
 
-    fn target_of(&self, made: &Made<'_>, command: &Command<'static>, effect: &Effect) -> Target {
+    fn target_of(
+        &self,
+        made: &ExpandedCommand<'_>,
+        command: &Command<'static>,
+        effect: &Effect,
+    ) -> Target {
         let word = effect.word.and_then(|at| command.words.get(at));
         let field = word.and_then(|word| made.fields.get(word.argument));
         let is_all = |word: &Word<'static>| word.is_whole() && *word.text == *effect.target;
@@ -134,7 +144,7 @@ impl Walker<'_> {
     }
 }
 
-/// The host in a path that bash connects to.
+/// The host in a path to which bash connects.
 fn device_host(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
     rest.split('/').next().filter(|host| !host.is_empty())

@@ -2,14 +2,15 @@
 //! `declare` and `test`, which have a syntax of their own.
 
 use super::Walker;
-use super::arithmetic::{Given, NAMED, set_to};
+use super::arithmetic::{AssignedValue, NAMED, set_to};
+use crate::shell::ast::Span;
 use crate::shell::evaluated::{bits_text, field_text, is_plain_reference};
 use crate::shell::expand::{Bit, Field};
 use crate::shell::operands::{Builtin, Operand, Role};
+use crate::shell::quoted;
 use crate::shell::state::{Attribute, Lookup, State};
-use crate::shell::tree::Span;
 
-/// Stands in the text of a declaration for what is not known.
+/// Marks unknown parts in the text of a declaration.
 const HOLE: char = '\0';
 
 impl Walker<'_> {
@@ -37,7 +38,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The name of a variable with what is done to it.
+    /// The name of a variable, and what happens to it.
     pub(super) fn variable(
         &mut self,
         role: Role,
@@ -55,10 +56,11 @@ impl Walker<'_> {
         let name = base_name(text);
         if role == Role::Removed {
             state.unset(name);
+            self.lose_path(name, span, state);
             return;
         }
         if role == Role::Filled || role == Role::FilledArray {
-            self.given(name, Given::Text(None), span, state);
+            self.given(name, AssignedValue::Text(None), span, state);
         }
         if role == Role::FilledArray || text.contains('[') {
             state.give(name, Attribute::Array);
@@ -71,10 +73,18 @@ impl Walker<'_> {
         self.alter_if_hazard(name, span, state);
     }
 
-    fn alter_if_hazard(&mut self, name: &str, span: Span, state: &mut State) {
+    /// Notes that a variable is given a value by which other programs may run than before.
+    pub(super) fn alter_if_hazard(&mut self, name: &str, span: Span, state: &mut State) {
         if self.is_hazard(name) {
             self.note_variable(name, span);
             state.alter(name);
+        }
+    }
+
+    /// Without `PATH`, bash looks for programs in the folder that it is in.
+    fn lose_path(&mut self, name: &str, span: Span, state: &mut State) {
+        if name == "PATH" {
+            self.alter_if_hazard(name, span, state);
         }
     }
 
@@ -92,8 +102,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `test` and `[`: a word behind `-v` or `-R` is the name of a variable, and a word that is
-    /// known in the run alone may be either of these.
+    /// `test` and `[`: a word after `-v` or `-R` is the name of a variable, and an unknown word may
+    /// be either option.
     pub(super) fn tested(&mut self, words: &[Field], span: Span, state: &State) {
         let splits = |field: &Field| !field.single && holds_unknown(field) || may_be_all(field);
         if words.iter().any(splits) {
@@ -131,7 +141,7 @@ impl Walker<'_> {
         let options: String = words.iter().take_while(is_option).filter_map(Field::known).collect();
         let arguments = words.get(words.iter().take_while(is_option).count()..).unwrap_or_default();
         if options.contains(['p', 'f', 'F']) {
-            // Something is shown, or functions are given an attribute.
+            // It prints something, or sets an attribute of functions.
             return;
         }
         let mut attributes: Vec<Attribute> = own.to_vec();
@@ -140,7 +150,7 @@ impl Walker<'_> {
             self.declared(argument, &attributes, span, state);
         }
         if attributes.contains(&Attribute::Reference) {
-            // Nothing that is set later is what it seems.
+            // Later assignments may not mean what they seem to.
             state.forget();
         }
     }
@@ -169,19 +179,19 @@ impl Walker<'_> {
             return;
         }
         let name = base_name(target);
-        // Bash gives `_` the last word of every command.
+        // Bash sets `_` to the last word of every command.
         let is_evaluated =
             |one: &Attribute| matches!(one, Attribute::Integer | Attribute::Reference);
         if name == "_" && attributes.iter().any(is_evaluated) {
             self.evaluates(span, NAMED);
         }
-        if value.is_some() && self.is_hazard(name) {
-            self.note_variable(name, argument.span);
-            state.alter(name);
+        if let Some(value) = value {
+            self.alter_if_hazard(name, argument.span, state);
+            Self::note_entries(name, target, value, argument.compound, state);
         }
         let is_new = state.lookup(name) == Lookup::Unassigned;
         for one in attributes {
-            // Another array of this name keeps its subscripts.
+            // Another array with this name keeps its subscripts.
             let is_certain = is_new || state.is(name, Attribute::Keyed);
             if *one != Attribute::Keyed || is_certain {
                 state.give(name, *one);
@@ -193,34 +203,74 @@ impl Walker<'_> {
         let Some(value) = value else { return };
         let known = Some(value).filter(|value| !value.contains(HOLE));
         if known.is_none() {
-            self.note_drawn(name, std::slice::from_ref(argument), None, state);
+            self.note_variable_words(name, std::slice::from_ref(argument), None, state);
         }
         if !argument.compound && state.is(name, Attribute::Array) {
             self.elements(known, span);
         }
-        let given = if is_more { Given::More(known) } else { Given::Text(known) };
+        let given = if is_more { AssignedValue::More(known) } else { AssignedValue::Text(known) };
         self.given(name, given, argument.span, state);
         let is_whole = !is_more && !target.contains('[');
         set_to(name, known.filter(|_| is_whole).map(str::to_owned), state);
     }
 
     /// `local a`: a variable of a function begins without a value.
-    pub(super) fn begin_anew(&self, words: &[Field], state: &mut State) {
+    pub(super) fn begin_anew(&mut self, words: &[Field], span: Span, state: &mut State) {
         if self.calling.is_empty() {
             return;
         }
         for name in words.iter().filter_map(Field::known).filter(|name| is_variable(name)) {
             if !name.contains('=') {
                 state.set(base_name(&name), None);
+                self.lose_path(&name, span, state);
             }
         }
     }
 
-    /// Text that is given to an array: in parentheses it is read as its elements.
+    /// Text that is assigned to an array: in parentheses it is read as its elements.
     fn elements(&mut self, text: Option<&str>, span: Span) {
         let is_plain = |text: &str| !text.starts_with('(') || !text.contains(['$', '`', '[', '<']);
         if !text.is_some_and(is_plain) {
             self.evaluates(span, "what is in the parentheses is expanded once more");
+        }
+    }
+}
+
+/// The tables of bash that say what a name runs: the paths of programs, and aliases.
+const TABLES: [&str; 2] = ["BASH_CMDS", "BASH_ALIASES"];
+
+/// Whether a variable is such a table.
+pub(super) fn is_table(name: &str) -> bool {
+    TABLES.contains(&name)
+}
+
+impl Walker<'_> {
+    /// What names run after an entry of a table is set: `BASH_CMDS[ls]=/bin/rm` works as an alias does.
+    pub(super) fn note_entries(
+        name: &str,
+        target: &str,
+        value: &str,
+        is_compound: bool,
+        state: &mut State,
+    ) {
+        if !is_table(name) {
+            return;
+        }
+        let mut entry = |key: &str, value: &str| {
+            let is_known = !key.contains(HOLE) && !value.contains(HOLE);
+            let code = if name == "BASH_CMDS" { quoted(value) } else { value.to_owned() };
+            state.set_alias(key, Some(code).filter(|_| is_known));
+        };
+        let elements = is_compound.then(|| value.trim_matches(['(', ')']).split_whitespace());
+        for element in elements.into_iter().flatten() {
+            if let Some((key, value)) =
+                element.strip_prefix('[').and_then(|one| one.split_once("]="))
+            {
+                entry(key.trim_matches(['"', '\'']), value.trim_matches(['"', '\'']));
+            }
+        }
+        if let Some((_, key)) = target.split_once('[') {
+            entry(key.trim_end_matches(']').trim_matches(['"', '\'']), value);
         }
     }
 }
@@ -230,20 +280,20 @@ fn holds_unknown(field: &Field) -> bool {
     field.assumed || field.bits.iter().any(|bit| matches!(bit, Bit::Glob(_) | Bit::Unknown))
 }
 
-/// Whether a pattern may stand for files of any name, and for several.
+/// Whether a pattern may match several files, with any names.
 fn may_be_all(field: &Field) -> bool {
     let is_path = |bit: &Bit| matches!(bit, Bit::Text(text) if text.contains(['.', '/']));
     matches!(field.bits.first(), Some(Bit::Glob(_))) && !field.bits.iter().any(is_path)
 }
 
-/// The text of a declaration, with marks for numbers and for what is not known.
+/// The text of a declaration, with marks for numbers and unknown parts.
 fn declared_text(field: &Field) -> String {
     let text = |bit: &Bit| bits_text(std::slice::from_ref(bit));
     field.bits.iter().map(|bit| text(bit).unwrap_or_else(|| HOLE.to_string())).collect()
 }
 
 /// The variable in `a[b]`.
-fn base_name(text: &str) -> &str {
+pub(super) fn base_name(text: &str) -> &str {
     text.split('[').next().unwrap_or(text)
 }
 

@@ -1,18 +1,18 @@
-//! The words of a line: the commands in them, and what they become.
+//! The words of a line: the commands in them, and their expansions.
 
 use super::Walker;
-use super::arithmetic::{EVALUATED, Given, is_evaluated};
+use super::arithmetic::{AssignedValue, EVALUATED, is_evaluated};
+use crate::shell::ast::{Operation, Piece, Script, Span, Word};
 use crate::shell::evaluated::word_text;
 use crate::shell::expand::{self, Bit, Field, Use};
 use crate::shell::printed::{printed_by_all, substituted};
 use crate::shell::state::{Attribute, Lookup, State};
-use crate::shell::tree::{Operation, Piece, Script, Span, Word};
 
-/// What the variables in the words of one command may become, in bytes.
+/// The most bytes that the variables in the words of one command may expand to.
 const FIELDS_MAX: usize = 1 << 20;
 
 impl Walker<'_> {
-    /// Looks at the commands in a word: substitutions, in whatever they are nested.
+    /// Inspects the commands in a word: substitutions, nested in anything.
     pub(super) fn word(&mut self, word: &Word, state: &mut State) {
         for piece in &word.pieces {
             match piece {
@@ -61,14 +61,11 @@ impl Walker<'_> {
             Operation::Assign(word) => {
                 self.word(word, state);
                 let value = word_text(word, state);
-                self.given(name, Given::Text(value.as_deref()), span, state);
+                self.given(name, AssignedValue::Text(value.as_deref()), span, state);
                 let field = Field { span: word.span, ..expand::value(word, state) };
-                self.note_drawn(name, &[field], None, state);
+                self.note_variable_words(name, &[field], None, state);
                 state.set(name, None);
-                if self.is_hazard(name) {
-                    self.note_variable(name, span);
-                    state.alter(name);
-                }
+                self.alter_if_hazard(name, span, state);
             }
             Operation::Length(subscript) => {
                 self.expressions(name, subscript.as_slice(), span, state);
@@ -79,11 +76,16 @@ impl Walker<'_> {
                 }
                 self.expressions(name, expressions, span, state);
                 self.expanded_again(name, span, state);
+                // `${a[b]:=c}`
+                let text = self.source.slice(span);
+                if text.contains("]=") || text.contains("]:=") {
+                    self.alter_if_hazard(name, span, state);
+                }
             }
         }
     }
 
-    /// Subscripts, offsets and lengths of a variable; subscripts that are keys are text.
+    /// Subscripts, offsets and lengths of a variable; subscripts of associative arrays are text.
     fn expressions(&mut self, name: &str, words: &[Word], span: Span, state: &mut State) {
         for word in words {
             self.word(word, state);
@@ -97,7 +99,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Bash before 5.3 reads a substitution, writes it out again and runs that, in which commands
+    /// Bash before 5.3 parses a substitution, prints it and runs the result, in which commands
     /// after a here-document may have become words of one another.
     fn rewritten(&mut self, script: &Script, span: Span) {
         if script.statements.len() > 1 && self.source.slice(span).contains("<<") {
@@ -115,7 +117,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `${x@P}` and `${!x}`: what is in the variable is expanded once more.
+    /// `${x@P}` and `${!x}`: the value of the variable is expanded once more.
     fn expanded_again(&mut self, name: &str, span: Span, state: &State) {
         let mut text = self.source.slice(span);
         for list in ["[@]", "[*]", "@", "*"] {
@@ -137,7 +139,7 @@ fn begins_with(word: &Word, c: char) -> bool {
     matches!(word.pieces.first(), Some(Piece::Text { text, .. }) if text.starts_with(c))
 }
 
-/// The subscript of an element in parentheses, with all that may belong to it.
+/// The subscript of an element in parentheses, with everything that may belong to it.
 fn subscript_of(element: &Word) -> Word {
     let mut subscript = element.clone();
     let ends = |piece: &Piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains("]=") || text.contains("]+="));

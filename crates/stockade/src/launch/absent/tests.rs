@@ -133,3 +133,13 @@ fn folders_that_were_closed_to_their_owner_are_opened_again() {
         fs::remove_dir_all(&ci).unwrap();
     }
 }
+
+/// A path that cannot be looked at, here because its name is too long.
+#[test]
+fn what_cannot_be_looked_at_is_not_said_to_exist() {
+    let scene = Scene::new();
+    let absent = scene.watch(&format!("{}/deploy", "n".repeat(300)), Origin::Trusted);
+    let appeared = absent.settle(Maker::Other).unwrap();
+    assert!(appeared.note.contains("could not be looked into"), "{appeared:?}");
+    assert!(!appeared.note.contains("was created outside"), "{appeared:?}");
+}

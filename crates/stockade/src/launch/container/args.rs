@@ -5,26 +5,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::confine::{Confinement, EngineName, Network};
-use crate::launch::jail::tasks_max;
-use crate::launch::shown::{Access, Bind, TEMPORARY, TEMPORARY_BYTES};
-use crate::limits::{ByteCount, Limits, Processors};
-use crate::tier::process::{CORE_BYTES, cpu_seconds};
+use stockade_sandbox::CgroupLimits;
 
-/// The seconds that a process may use above its limit: the supervisor is first to end it, and can
-/// tell why.
-const CPU_GRACE: u64 = 2;
+use super::build::ContainerSetup;
+use crate::confine::{EngineName, Network};
+use crate::launch::setup::Setup;
+use crate::launch::shown::Bind;
+use crate::plan::ops::{Access, Rlimit};
 
-/// The kernel counts all processes of the user on the machine for this, so that it is no limit of
-/// the container. Podman lowers its own to this before it starts anything.
-const PROCESSES_OF_USER: u64 = 32_768;
-
-/// What a container is made of besides its confinement.
+/// What a container is made of besides what was planned.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) name: &'a str,
     pub(super) labels: Vec<String>,
-    pub(super) user: (u32, u32),
+    pub(super) user: Option<(u32, u32)>,
     pub(super) binds: &'a [Bind],
     /// A file of `NAME=value` lines; with none there is the search path alone, and each call brings
     /// its own.
@@ -40,15 +34,15 @@ pub(super) struct Wanted<'a> {
 pub(super) fn create(
     engine: EngineName,
     wanted: &Wanted<'_>,
-    confinement: &Confinement,
+    setup: &ContainerSetup,
 ) -> Vec<OsString> {
     let mut args = Args(vec!["create".into()]);
-    let oci = &confinement.oci;
+    let (oci, common) = (&setup.oci, &setup.common);
     args.pair("--name", wanted.name);
     wanted.labels.iter().for_each(|label| args.pair("--label", label));
     args.one(&format!("--pull={}", oci.pull.name()));
-    closed(engine, wanted, confinement, &mut args);
-    limits(&confinement.limits, &mut args);
+    closed(engine, wanted, setup, &mut args);
+    limits(common, &mut args);
     for bind in wanted.binds {
         args.0.push("--mount".into());
         args.0.push(mount(engine, bind));
@@ -56,7 +50,8 @@ pub(super) fn create(
     match &wanted.variables {
         Some(file) => args.path("--env-file", file),
         None => {
-            let path = confinement.environment.iter().find(|(name, _)| name == "PATH");
+            let listed = common.environment.iter().flat_map(|planned| &planned.variables);
+            let path = listed.into_iter().find(|(name, _)| name == "PATH");
             if let Some((_, value)) = path {
                 args.0.extend(["--env".into(), joined("PATH=", value)]);
             }
@@ -83,59 +78,72 @@ pub(super) fn create(
     args.0
 }
 
-fn closed(engine: EngineName, wanted: &Wanted<'_>, confinement: &Confinement, args: &mut Args) {
-    let (uid, gid) = wanted.user;
-    args.one("--read-only");
-    args.one(match confinement.network {
-        Network::None => "--network=none",
+fn closed(engine: EngineName, wanted: &Wanted<'_>, setup: &ContainerSetup, args: &mut Args) {
+    let mut flag = |flag: Option<&str>| flag.into_iter().for_each(|flag| args.one(flag));
+    flag(setup.has_read_only_root.then_some("--read-only"));
+    flag(setup.common.network.map(|network| match network {
+        // There is a loopback in any case.
+        Network::None | Network::Loopback => "--network=none",
         Network::Host => "--network=host",
-    });
-    args.one("--cap-drop=all");
-    args.one("--security-opt=no-new-privileges");
-    args.pair("--user", &format!("{uid}:{gid}"));
+    }));
+    flag(setup.drops_capabilities.then_some("--cap-drop=all"));
+    flag(setup.forbids_privileges.then_some("--security-opt=no-new-privileges"));
+    if let Some((uid, gid)) = wanted.user {
+        args.pair("--user", &format!("{uid}:{gid}"));
+    }
     args.one("--log-driver=none");
-    args.pair("--hostname", "box");
-    let scratch = format!("{TEMPORARY}:rw,exec,nosuid,nodev,size={TEMPORARY_BYTES},mode=1777");
+    if let Some(name) = setup.common.host_name {
+        args.pair("--hostname", name);
+    }
+    let memory = setup
+        .memory
+        .map(|(path, bytes)| format!("{path}:rw,exec,nosuid,nodev,size={bytes},mode=1777"));
     match engine {
         EngineName::Podman => {
-            // What the image has at /tmp would be copied there, its mode included.
-            args.pair("--tmpfs", &format!("{scratch},notmpcopyup,U"));
+            if let Some(memory) = memory {
+                // What the image has at /tmp would be copied there, its mode included.
+                args.pair("--tmpfs", &format!("{memory},notmpcopyup,U"));
+            }
             args.one("--read-only-tmpfs=false");
             if !rustix::process::geteuid().is_root() {
                 args.one("--userns=keep-id");
             }
         }
         EngineName::Docker => {
-            args.pair("--tmpfs", &format!("{scratch},uid={uid},gid={gid}"));
+            if let Some(memory) = memory {
+                let (uid, gid) = wanted.user.unwrap_or_default();
+                args.pair("--tmpfs", &format!("{memory},uid={uid},gid={gid}"));
+            }
         }
     }
 }
 
-fn limits(limits: &Limits, args: &mut Args) {
-    if let Some(memory) = limits.memory.map(ByteCount::get) {
+fn limits(setup: &Setup, args: &mut Args) {
+    let CgroupLimits { memory_bytes_max, tasks_max, cpu_millis_per_second } = setup.cgroup;
+    if let Some(memory) = memory_bytes_max {
         args.pair("--memory", &format!("{memory}b"));
         // As much with swap as without: none.
         args.pair("--memory-swap", &format!("{memory}b"));
     }
-    if let Some(most) = tasks_max(limits) {
+    if let Some(most) = tasks_max {
         args.pair("--pids-limit", &most.to_string());
     }
-    if let Some(thousandths) = limits.cpus.map(Processors::thousandths) {
+    if let Some(thousandths) = cpu_millis_per_second {
         let (whole, part) = (thousandths / 1000, thousandths % 1000);
         args.pair("--cpus", &format!("{whole}.{part:03}"));
     }
-    let mut ulimit = |name: &str, value: u64| {
+    for limit in &setup.rlimits {
+        // Engines raise limits that not everybody may raise, unless they are told others.
+        let (name, value) = match *limit {
+            Rlimit::Cpu(seconds) => ("cpu", seconds),
+            Rlimit::FileSize(bytes) => ("fsize", within(Resource::Fsize, bytes)),
+            Rlimit::Core(bytes) => ("core", bytes),
+            Rlimit::Tasks { most, .. } => ("nproc", within(Resource::Nproc, most)),
+            Rlimit::OpenFiles(most) => ("nofile", within(Resource::Nofile, most)),
+            // No container is planned with these.
+            Rlimit::MoreTasks(_) | Rlimit::AddressSpace { .. } => continue,
+        };
         args.pair("--ulimit", &format!("{name}={value}:{value}"));
-    };
-    // Engines raise limits that not everybody may raise, unless they are told others.
-    ulimit("nofile", within(Resource::Nofile, limits.open_files));
-    ulimit("nproc", within(Resource::Nproc, PROCESSES_OF_USER));
-    ulimit("core", CORE_BYTES);
-    if let Some(bytes) = limits.file_size {
-        ulimit("fsize", within(Resource::Fsize, bytes.get()));
-    }
-    if let Some(cpu) = limits.cpu {
-        ulimit("cpu", cpu_seconds(cpu).saturating_add(CPU_GRACE));
     }
 }
 

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::args::Wanted;
-use crate::confine::{Confinement, EngineName, Network};
+use super::build::ContainerSetup;
+use crate::confine::{EngineName, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::launch::git::GitSettings;
-use crate::launch::jail::tasks_max;
-use crate::launch::shown::Access;
-use crate::limits::ByteCount;
+use crate::plan::ops::Access;
 
 /// Variables that engines set by themselves, and which tell nothing.
 const OWN_VARIABLES: [&str; 4] = ["HOSTNAME", "container", "HOME", "TERM"];
@@ -18,13 +17,13 @@ pub(super) fn settle(
     engine: EngineName,
     seen: &Value,
     wanted: &Wanted<'_>,
-    confinement: &Confinement,
+    setup: &ContainerSetup,
     enforcement: &mut [Enforced],
 ) {
-    let lacks: Vec<(Guarantee, String)> = host_lacks(engine, seen, confinement)
+    let lacks: Vec<(Guarantee, String)> = host_lacks(engine, seen, setup)
         .into_iter()
         .chain(mounts_lack(seen, wanted))
-        .chain(variables_lack(seen, wanted, confinement))
+        .chain(variables_lack(seen, wanted, setup))
         .chain(user_lacks(seen, wanted))
         .collect();
     for (guarantee, why) in lacks {
@@ -39,20 +38,22 @@ pub(super) fn settle(
 fn host_lacks(
     engine: EngineName,
     seen: &Value,
-    confinement: &Confinement,
+    setup: &ContainerSetup,
 ) -> Vec<(Guarantee, String)> {
     let host = |key: &str| seen.pointer(&format!("/HostConfig/{key}")).unwrap_or(&Value::Null);
-    let limits = &confinement.limits;
+    let common = &setup.common;
+    let limits = &common.cgroup;
     let number = |key: &str| host(key).as_u64();
-    let memory = limits.memory.map(ByteCount::get);
-    let cpus = limits.cpus.map(|cpus| u64::from(cpus.thousandths()).saturating_mul(1_000_000));
+    let memory = limits.memory_bytes_max;
+    let cpus = limits.cpu_millis_per_second;
+    let cpus = cpus.map(|millis| u64::from(millis).saturating_mul(1_000_000));
     let mode = |key: &str| host(key).as_str().unwrap_or_default() != "host";
     let checks = [
         (Guarantee::Writes, "its root is writable", host("ReadonlyRootfs") == true),
         (
             Guarantee::Network,
             "it has a network",
-            confinement.network == Network::Host || host("NetworkMode") == "none",
+            !common.network.is_some_and(Network::is_own) || host("NetworkMode") == "none",
         ),
         (Guarantee::Privileges, "it is privileged", host("Privileged") == false),
         (Guarantee::Privileges, "capabilities are left", has_no_capabilities(engine, seen)),
@@ -67,7 +68,7 @@ fn host_lacks(
         (
             Guarantee::TreeLimits,
             "processes",
-            tasks_max(limits).is_none_or(|most| number("PidsLimit") == Some(u64::from(most))),
+            limits.tasks_max.is_none_or(|most| number("PidsLimit") == Some(u64::from(most))),
         ),
         (Guarantee::TreeLimits, "processors", cpus.is_none() || number("NanoCpus") == cpus),
     ];
@@ -133,14 +134,15 @@ fn mounts_lack(seen: &Value, wanted: &Wanted<'_>) -> Vec<(Guarantee, String)> {
 fn variables_lack(
     seen: &Value,
     wanted: &Wanted<'_>,
-    confinement: &Confinement,
+    setup: &ContainerSetup,
 ) -> Option<(Guarantee, String)> {
     wanted.variables.as_ref()?;
+    let listed = || setup.common.environment.iter().flat_map(|planned| &planned.variables);
     let is_known = |name: &str| {
         OWN_VARIABLES.contains(&name)
             || name == "TMPDIR"
             || GitSettings::is_variable(name)
-            || confinement.environment.iter().any(|(known, _)| known == name)
+            || listed().any(|(known, _)| known == name)
     };
     let name = |pair: &str| {
         pair.split_once('=').map_or_else(|| pair.to_owned(), |(name, _)| name.to_owned())
@@ -153,7 +155,7 @@ fn variables_lack(
 }
 
 fn user_lacks(seen: &Value, wanted: &Wanted<'_>) -> Option<(Guarantee, String)> {
-    let (uid, gid) = wanted.user;
+    let (uid, gid) = wanted.user?;
     let seen = seen.pointer("/Config/User").and_then(Value::as_str).unwrap_or_default();
     (seen != format!("{uid}:{gid}"))
         .then(|| (Guarantee::Privileges, format!("it runs as {seen:?}, not as {uid}:{gid}")))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::confine::EngineName;
 use crate::launch::client::complaint;
 use crate::limits::LimitHit;
-use crate::outcome::{Exit, Failure, Outcome};
+use crate::outcome::{Exit, Failure, FailureKind, Outcome};
 
 /// What an engine knows of the end of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,10 +83,8 @@ fn not_started(outcome: &Outcome, engine: EngineName, program: &OsStr) -> Failur
     let is_said = why.contains("executable file not found") || why.contains("no such file");
     if outcome.exit == NOT_FOUND || (is_said && why.contains("exec")) {
         let message = format!("the image has no program {program:?}: {why}");
-        let mut failure = Failure::new("find the program", message)
-            .remedy("choose an image that has it (box.image), or name its path in the image");
-        failure.no_such_program = true;
-        return failure;
+        return Failure::new(FailureKind::MissingProgram, message)
+            .with_remedy("choose an image that has it (box.image), or name its path in the image");
     }
     let name = engine.name();
     let message = if outcome.exit == NOT_EXECUTABLE {
@@ -94,8 +92,9 @@ fn not_started(outcome: &Outcome, engine: EngineName, program: &OsStr) -> Failur
     } else {
         format!("{name} could not start the container: {why}")
     };
-    Failure::new("start the container", message)
-        .remedy(format!("see what `{name} info` says, and whether `{name} run` works by itself"))
+    Failure::new(FailureKind::StartContainer, message).with_remedy(format!(
+        "see what `{name} info` says, and whether `{name} run` works by itself"
+    ))
 }
 
 /// The engine, or what it watches containers with, ended before the program.
@@ -112,13 +111,13 @@ pub(super) fn died(exit: Exit, outcome: &Outcome, engine: EngineName) -> Failure
         format!(": {}", complaint(&outcome.stderr.bytes))
     };
     Failure::new(
-        "run the container",
+        FailureKind::RunContainer,
         format!(
             "{name} {how} before the program did, which may have run in part; the container was \
              killed and removed{said}"
         ),
     )
-    .remedy(format!(
+    .with_remedy(format!(
         "see that nothing ends {name} (memory, a service's time limit), and call again"
     ))
 }

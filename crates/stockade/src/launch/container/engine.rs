@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::confine::{Confinement, EngineName, Network, Oci};
+use super::trial;
+use crate::confine::{EngineName, Network, Oci};
 use crate::json;
 use crate::launch::client::{Answer, Client, typed};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 
 /// How long an engine may take for a word.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,11 +41,6 @@ impl Engine {
         }
         let (name, client) = there.into_iter().next()?;
         Some(Self { name, client, globals: globals(name, oci, network) })
-    }
-
-    /// The engine for a confinement.
-    pub(super) fn of(confinement: &Confinement) -> Option<Self> {
-        Self::find(&confinement.oci, confinement.network)
     }
 
     /// All words of a command.
@@ -86,7 +82,7 @@ impl Engine {
         }
         let unreadable = |why: String| {
             let message = format!("the answer of {} is not as expected: {why}", self.name.name());
-            Failure::new("look at the container", message)
+            Failure::new(FailureKind::InspectContainer, message)
         };
         let known: Value =
             json::from_slice(&answer.stdout).map_err(|error| unreadable(error.to_string()))?;
@@ -100,19 +96,12 @@ impl Engine {
     }
 }
 
-/// The version of each engine that is there, or what it complains about.
-pub(in crate::launch) fn versions() -> Vec<(EngineName, Result<String, String>)> {
+/// The version of each installed engine that can start containers, or why it cannot. Nothing of it
+/// stays on the machine.
+pub(in crate::launch) fn versions(oci: &Oci) -> Vec<(EngineName, Result<String, String>)> {
     let version = |name: EngineName| {
         let client = Client::find(name.name())?;
-        let answer = client.ask(&version_args(name), PATIENCE);
-        Some((
-            name,
-            match answer {
-                Ok(answer) if answer.is_good() => Ok(answer.text()),
-                Ok(answer) => Err(answer.complaint()),
-                Err(failure) => Err(failure.message),
-            },
-        ))
+        Some((name, trial::of(name, &client, oci)))
     };
     EngineName::ALL.into_iter().filter_map(version).collect()
 }
@@ -122,7 +111,7 @@ fn answers(name: EngineName, client: &Client) -> bool {
 }
 
 /// Docker's client answers for itself also where no daemon does.
-fn version_args(name: EngineName) -> [&'static str; 3] {
+pub(super) fn version_args(name: EngineName) -> [&'static str; 3] {
     match name {
         EngineName::Podman => ["version", "--format", "{{.Client.Version}}"],
         EngineName::Docker => ["version", "--format", "{{.Server.Version}}"],
@@ -135,7 +124,7 @@ fn globals(name: EngineName, oci: &Oci, network: Network) -> Vec<OsString> {
     let mut globals = Vec::new();
     if let (EngineName::Podman, Some(runtime)) = (name, &oci.runtime) {
         globals.extend(["--runtime".into(), runtime.into()]);
-        if oci.has_own_kernel() && network == Network::None {
+        if oci.has_own_kernel() && network.is_own() {
             globals.extend(["--runtime-flag".into(), "network=none".into()]);
         }
     }
@@ -153,10 +142,10 @@ pub(super) fn none(oci: &Oci, network: Network, create: &[OsString]) -> Failure 
         globals(name, oci, network).into_iter().chain(create.iter().cloned()).collect();
     let command = typed(name.name(), &words);
     Failure::new(
-        "find an engine",
+        FailureKind::FindEngine,
         format!("{wanted} in a folder of PATH; it would have run: {command}"),
     )
-    .remedy(
+    .with_remedy(
         "install one (apt-get install podman, dnf install podman, or https://docs.docker.com/engine/\
          install), or use --tier jail, which needs none, or --tier gvisor, which needs runsc alone",
     )

@@ -8,7 +8,7 @@ use super::Container;
 use super::engine::Engine;
 use crate::confine::Oci;
 use crate::launch::container::engine;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 
 /// The label that says whose a container is.
 pub(super) const SUPERVISOR: &str = "stockade.supervisor";
@@ -32,8 +32,8 @@ pub fn reap(oci: &Oci) -> Result<usize, Failure> {
         let owner = seen.pointer("/Config/Labels").and_then(|all| all.get(SUPERVISOR));
         if owner.and_then(Value::as_str).is_some_and(is_dead) {
             Container::named(engine.clone(), id.to_owned()).remove().map_err(|why| {
-                Failure::new("remove a container that was left", why)
-                    .remedy(format!("{} rm --force {id}", engine.name.name()))
+                Failure::new(FailureKind::RemoveContainer, why)
+                    .with_remedy(format!("{} rm --force {id}", engine.name.name()))
             })?;
             reaped = reaped.saturating_add(1);
         }
@@ -90,8 +90,8 @@ fn start_of(pid: u32) -> Option<String> {
 }
 
 /// The version of each engine that is there, or what it complains about.
-pub fn engines() -> Vec<(crate::confine::EngineName, Result<String, String>)> {
-    engine::versions()
+pub fn engines(oci: &Oci) -> Vec<(crate::confine::EngineName, Result<String, String>)> {
+    engine::versions(oci)
 }
 
 #[cfg(test)]

@@ -1,19 +1,23 @@
 //! Containers that are started once and used by many calls of one policy, one call at a time.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use stockade_linux::Running;
+use stockade_sandbox::Running;
 
 use super::args::Wanted;
-use super::eye::{self, Eye};
-use super::{Contained, Container, Engine, Laid, Within, labels, make, name, reap, run};
-use crate::confine::{Confinement, Oci};
-use crate::gate::Prepared;
+use super::build::ContainerSetup;
+use super::monitor::{self, Monitor};
+use super::{Call, Container, Engine, Laid, Within, labels, make, name, reap, run};
+use crate::confine::Oci;
 use crate::guarantee::Enforced;
+use crate::launch::run::SupervisedRun;
 use crate::launch::shown;
-use crate::outcome::{Exit, Failure, Outcome};
+use crate::limits::Limits;
+use crate::outcome::{Exit, Failure, FailureKind, Outcome};
+use crate::plan::Required;
 
 /// What holds a container open: longer than any supervisor lives.
 const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
@@ -40,7 +44,8 @@ struct Warm {
     container: Container,
     laid: Laid,
     /// What it was made for.
-    confinement: Confinement,
+    setup: ContainerSetup,
+    require: Required,
     enforcement: Vec<Enforced>,
     /// How many processes it has without a call.
     idle: u32,
@@ -56,35 +61,37 @@ pub(super) struct Lease {
 
 /// Starts the call in a container that waits, or in a new one.
 pub(super) fn start(
-    prepared: Prepared,
+    call: Call,
     enforcement: Vec<Enforced>,
     laid: Laid,
     (containers, until): (&Containers, Instant),
-) -> Result<Contained, Failure> {
-    let confinement = comparable(&prepared.confinement);
-    let warm = match containers.take(&confinement, &laid) {
+) -> Result<SupervisedRun, Failure> {
+    let setup = comparable(&call.setup);
+    let warm = match containers.take((&setup, &call.terms.require), &laid) {
         Some(warm) => warm,
-        None => Warm::make(&prepared, confinement, enforcement, until)?,
+        None => Warm::make(&call, setup, enforcement, until)?,
     };
-    let (uid, gid) = laid.user;
-    let mut words = vec!["exec".into(), "--user".into(), format!("{uid}:{gid}").into()];
-    words.extend((!prepared.cleared.stdin.bytes().is_empty()).then(|| "--interactive".into()));
-    words.extend(["--env-file".into(), laid.variables(&prepared.confinement)?.into_os_string()]);
-    words.extend(["--workdir".into(), shown::folder(&prepared.cleared).into()]);
+    let cleared = &call.cleared;
+    let mut words: Vec<OsString> = vec!["exec".into()];
+    if let Some((uid, gid)) = laid.user {
+        words.extend(["--user".into(), format!("{uid}:{gid}").into()]);
+    }
+    words.extend((!cleared.stdin.is_nothing()).then(|| "--interactive".into()));
+    words.extend(["--env-file".into(), laid.variables(&call.setup.common)?.into_os_string()]);
+    words.extend(["--workdir".into(), shown::folder(cleared).into()]);
     words.push(warm.container.name.clone().into());
-    words.extend(prepared.cleared.argv.words().iter().cloned());
+    words.extend(cleared.argv.words().iter().cloned());
     let words = warm.container.engine.words(&words);
     let enforcement = warm.enforcement.clone();
     let lease = Lease { warm, home: containers.clone() };
-    run(prepared, enforcement, laid, &words, Within::Warm(Box::new(lease)))
+    run(call, enforcement, laid, &words, Within::Warm(Box::new(lease)))
 }
 
 /// A call may have less time than another, which changes nothing about the container.
-fn comparable(confinement: &Confinement) -> Confinement {
-    let mut confinement = confinement.clone();
-    confinement.limits.wall = Duration::ZERO;
-    confinement.hints.clear();
-    confinement
+fn comparable(setup: &ContainerSetup) -> ContainerSetup {
+    let mut setup = setup.clone();
+    setup.common.limits.wall = Duration::ZERO;
+    setup
 }
 
 impl Containers {
@@ -94,11 +101,12 @@ impl Containers {
         self.reaped.get_or_init(|| reap(oci)).clone().map(|_reaped| ())
     }
 
-    fn take(&self, confinement: &Confinement, laid: &Laid) -> Option<Warm> {
+    fn take(&self, (setup, require): (&ContainerSetup, &Required), laid: &Laid) -> Option<Warm> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = laid.cover.stamp();
         let fits = |warm: &Warm| {
-            warm.confinement == *confinement
+            warm.setup == *setup
+                && warm.require == *require
                 && warm.laid.cover.stamp() == stamp
                 && warm.laid.user == laid.user
         };
@@ -113,18 +121,18 @@ impl Containers {
 
 impl Warm {
     fn make(
-        prepared: &Prepared,
-        confinement: Confinement,
+        call: &Call,
+        setup: ContainerSetup,
         enforcement: Vec<Enforced>,
         until: Instant,
     ) -> Result<Self, Failure> {
         // A folder of its own, which lives as long as the container. Calls start in different directories, so
         // that none is left open for them.
-        let laid = Laid::of(&confinement, Path::new("/"), until)?;
-        let name = name(&prepared.cleared.call);
+        let laid = Laid::of(&setup, Path::new("/"), until)?;
+        let name = name(&call.cleared.call);
         let wanted = Wanted {
             name: &name,
-            labels: labels(&prepared.cleared.call),
+            labels: labels(&call.cleared.call),
             user: laid.user,
             binds: &laid.binds,
             variables: None,
@@ -133,14 +141,16 @@ impl Warm {
             reads_stdin: false,
             argv: SLEEPER.map(Into::into).to_vec(),
         };
-        let (container, enforcement) = make(&wanted, &confinement, enforcement, &laid.cover)?;
+        let require = call.terms.require.clone();
+        let made = make(&wanted, (&setup, &require), enforcement, &laid.cover)?;
+        let (container, enforcement) = made;
         let words = container.engine.words(&["start", "--attach", &name]);
         let mut client = container.engine.client().start(&words, None)?;
         drop(client.take_stdin());
         await_start(&container, &mut client)?;
-        let idle = eye::processes(&laid.pidfile()).unwrap_or(1);
-        let calls_left = confinement.oci.warm.map_or(1, std::num::NonZeroU32::get);
-        Ok(Self { client, container, laid, confinement, enforcement, idle, calls_left })
+        let idle = monitor::processes(&laid.pidfile()).unwrap_or(1);
+        let calls_left = setup.oci.warm.map_or(1, std::num::NonZeroU32::get);
+        Ok(Self { client, container, laid, setup, require, enforcement, idle, calls_left })
     }
 }
 
@@ -158,8 +168,11 @@ fn await_start(container: &Container, client: &mut Running) -> Result<(), Failur
         }
         std::thread::sleep(START_PAUSE);
     }
-    Err(Failure::new("warm up a container", "it does not run: its image may have no program sleep")
-        .remedy("choose an image that has sleep, or box.warm = 0, which makes one for each call"))
+    Err(Failure::new(
+        FailureKind::PrepareContainer,
+        "it does not run: its image may have no program sleep",
+    )
+    .with_remedy("choose an image that has sleep, or box.warm = 0, which makes one for each call"))
 }
 
 impl Lease {
@@ -167,8 +180,8 @@ impl Lease {
         self.warm.container.engine.clone()
     }
 
-    pub(super) fn eye(&self, confinement: &Confinement) -> Eye {
-        Eye::new(self.warm.laid.pidfile(), confinement).on_running(self.warm.idle)
+    pub(super) fn monitor(&self, limits: &Limits, has_own_kernel: bool) -> Monitor {
+        Monitor::new(self.warm.laid.pidfile(), limits, has_own_kernel).on_running(self.warm.idle)
     }
 
     /// Gives the container back if nothing of the call is left in it, and ends it otherwise.
@@ -192,7 +205,7 @@ impl Lease {
             ));
         }
         self.warm.calls_left = self.warm.calls_left.saturating_sub(1);
-        let is_clear = eye::comes_to_rest(&self.warm.laid.pidfile(), self.warm.idle);
+        let is_clear = monitor::comes_to_rest(&self.warm.laid.pidfile(), self.warm.idle);
         if self.warm.calls_left > 0 && is_clear {
             self.home.give_back(self.warm);
         }

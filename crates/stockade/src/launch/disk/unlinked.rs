@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Writable;
-use super::survey::Work;
+use super::usage::Work;
 
 /// Adds what the tree beneath a process holds to what was found.
 pub(super) fn add(work: &mut Work, folders: &[Writable], first: u32) {

@@ -2,7 +2,7 @@
 //! do where it does not.
 
 use serde::Serialize;
-use stockade_linux::{Capabilities, CgroupVersion, Controller, Errno, StartError};
+use stockade_sandbox::{Capabilities, CgroupVersion, Controller, Errno, StartError};
 
 use crate::guarantee::Guarantee;
 use crate::launch::jail::is_broker_to_blame;
@@ -41,8 +41,8 @@ impl Diagnosis {
 /// All of them, in the order in which a box is made.
 pub(super) fn all(machine: &Capabilities) -> Vec<Diagnosis> {
     use Guarantee as G;
-    let keeper = Diagnosis::new(
-        "keeper",
+    let shim = Diagnosis::new(
+        "shim",
         "Linux 5.11",
         &[G::Processes, G::TreeLimits, G::Limits, G::Output, G::Environment],
     );
@@ -51,7 +51,7 @@ pub(super) fn all(machine: &Capabilities) -> Vec<Diagnosis> {
     let network = Diagnosis::new("network-namespace", "Linux 5.12", &[G::Network]);
     let root = Diagnosis::new("new-root", "Linux 5.12", &[G::Writes, G::Reads, G::Protected]);
     let mut all = vec![
-        tried(keeper, machine.keeper),
+        tried(shim, machine.shim),
         tried(namespaces, machine.namespaces),
         tried(network, machine.network),
         tried(root, machine.root),
@@ -64,10 +64,10 @@ pub(super) fn all(machine: &Capabilities) -> Vec<Diagnosis> {
 }
 
 fn tried(diagnosis: Diagnosis, result: Result<(), StartError>) -> Diagnosis {
-    let is_keeper = diagnosis.mechanism == "keeper";
+    let is_shim = diagnosis.mechanism == "shim";
     match result {
         Ok(()) => diagnosis,
-        Err(error) if is_keeper => {
+        Err(error) if is_shim => {
             diagnosis.lacking(format!("could not {}", chain(&error)), remedy::for_step(error))
         }
         Err(error) => {

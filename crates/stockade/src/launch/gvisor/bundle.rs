@@ -1,25 +1,21 @@
 //! The bundle for `runsc`: a root and a description of the box, as the OCI runtime specification
 //! has it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::confine::Confinement;
+use super::build::GvisorSetup;
 use crate::launch::git::GitSettings;
-use crate::launch::jail::SYSTEM;
 use crate::launch::scratch::unscratched;
-use crate::launch::shown::{Access, Bind, TEMPORARY, TEMPORARY_BYTES};
+use crate::launch::shown::Bind;
 use crate::launch::spec::environment;
-use crate::limits::{ByteCount, Limits};
-use crate::outcome::Failure;
-use crate::tier::process::{CORE_BYTES, cpu_seconds};
+use crate::outcome::{Failure, FailureKind};
+use crate::plan::ops::{Access, Mount, Rlimit};
 
-const SHARED_MEMORY_BYTES: u64 = 256 << 20;
-
-/// What a bundle is made of besides the confinement.
+/// What a bundle is made of besides what was planned.
 pub(super) struct Bundle<'a> {
     pub(super) argv: &'a [OsString],
     pub(super) cwd: &'a Path,
@@ -32,26 +28,41 @@ pub(super) struct Bundle<'a> {
 
 impl Bundle<'_> {
     /// Writes it into the folder of a run.
-    pub(super) fn write(&self, scratch: &Path, confinement: &Confinement) -> Result<(), Failure> {
+    pub(super) fn write(&self, scratch: &Path, setup: &GvisorSetup) -> Result<(), Failure> {
         let folder = scratch.join("bundle");
         let own_root = folder.join("root");
         let made =
             fs::create_dir_all(&own_root).and_then(|()| fs::create_dir(scratch.join("state")));
         made.map_err(|error| unscratched(&error))?;
-        let system = match self.image {
-            Some(_) => Vec::new(),
-            None => system(&own_root).map_err(|error| unscratched(&error))?,
-        };
-        let tools = confinement.files.toolchains.iter().filter(|_| self.image.is_none());
-        let tools = tools.filter(|one| one.path.exists());
-        let tools = tools.map(|one| Bind::own(&one.path, Access::ReadOnly));
-        let binds: Vec<Bind> =
-            system.into_iter().chain(tools).chain(self.binds.iter().cloned()).collect();
+        let mut binds = Vec::new();
+        for mount in &setup.common.mounts {
+            match mount {
+                Mount::System(folders) => {
+                    binds.extend(system(&own_root, folders).map_err(|error| unscratched(&error))?);
+                }
+                Mount::Toolchain(shown) if shown.path.exists() => {
+                    binds.push(Bind::own(&shown.path, Access::ReadOnly));
+                }
+                // The other mounts are no binds, or already among those that were resolved.
+                Mount::Toolchain(_)
+                | Mount::Devices { .. }
+                | Mount::Proc
+                | Mount::HideInProc(_)
+                | Mount::Memory { .. }
+                | Mount::Session { .. }
+                | Mount::Project(..)
+                | Mount::Path(..)
+                | Mount::Home(_)
+                | Mount::Exception(_)
+                | Mount::Pins => {}
+            }
+        }
+        binds.extend(self.binds.iter().cloned());
         if self.image.is_none() {
             mount_points(&own_root, &binds).map_err(|error| unscratched(&error))?;
         }
         let root = self.image.map_or(own_root, Path::to_owned);
-        let described = self.described(&root, &binds, confinement)?;
+        let described = self.described(&root, &binds, setup)?;
         fs::write(folder.join("config.json"), described.to_string())
             .map_err(|error| unscratched(&error))
     }
@@ -60,10 +71,9 @@ impl Bundle<'_> {
         &self,
         root: &Path,
         binds: &[Bind],
-        confinement: &Confinement,
+        setup: &GvisorSetup,
     ) -> Result<Value, Failure> {
-        let own_folder = OsStr::new(TEMPORARY);
-        let variables = environment(confinement, own_folder, own_folder, &self.git)?;
+        let variables = environment(&setup.common, None, &self.git)?;
         let variables: Vec<String> = variables
             .into_iter()
             .map(|pair| pair.into_string().map_err(|_raw| not_text("a variable")))
@@ -73,50 +83,73 @@ impl Bundle<'_> {
             .iter()
             .map(|word| word.to_str().ok_or_else(|| not_text("an argument")))
             .collect::<Result<_, _>>()?;
-        let mut mounts = own_mounts();
+        let mut mounts = own_mounts(&setup.common.mounts);
         for bind in binds {
             mounts.push(mount(bind)?);
         }
-        let none: [&str; 0] = [];
-        let kinds = ["pid", "network", "ipc", "uts", "mount"];
-        let namespaces = kinds.map(|kind| json!({ "type": kind }));
+        let namespaces: Vec<Value> =
+            setup.namespaces.iter().map(|kind| json!({ "type": kind })).collect();
+        let mut process = json!({
+            "terminal": false,
+            "user": { "uid": self.user.0, "gid": self.user.1 },
+            "args": words,
+            "env": variables,
+            "cwd": text(self.cwd)?,
+            "noNewPrivileges": setup.forbids_privileges,
+            "rlimits": rlimits(&setup.common.rlimits),
+        });
+        if setup.drops_capabilities
+            && let Some(process) = process.as_object_mut()
+        {
+            let none: [&str; 0] = [];
+            let none = json!({
+                "bounding": none, "effective": none, "inheritable": none,
+                "permitted": none, "ambient": none,
+            });
+            process.insert("capabilities".to_owned(), none);
+        }
         Ok(json!({
             "ociVersion": "1.0.2",
-            "hostname": "box",
-            "root": { "path": text(root)?, "readonly": true },
-            "process": {
-                "terminal": false,
-                "user": { "uid": self.user.0, "gid": self.user.1 },
-                "args": words,
-                "env": variables,
-                "cwd": text(self.cwd)?,
-                "noNewPrivileges": true,
-                "capabilities": {
-                    "bounding": none, "effective": none, "inheritable": none,
-                    "permitted": none, "ambient": none,
-                },
-                "rlimits": rlimits(&confinement.limits),
-            },
+            "hostname": setup.common.host_name,
+            "root": { "path": text(root)?, "readonly": setup.has_read_only_root },
+            "process": process,
             "mounts": mounts,
             "linux": { "namespaces": namespaces },
         }))
     }
 }
 
-/// What every box has of its own.
-fn own_mounts() -> Vec<Value> {
+/// What the sandbox has of its own.
+fn own_mounts(planned: &[Mount]) -> Vec<Value> {
     let memory = |target: &str, bytes: u64| {
         json!({
             "destination": target, "type": "tmpfs", "source": "tmpfs",
             "options": ["nosuid", "nodev", "mode=1777", format!("size={bytes}")],
         })
     };
-    vec![
-        json!({ "destination": "/proc", "type": "proc", "source": "proc" }),
-        json!({ "destination": "/dev", "type": "tmpfs", "source": "tmpfs" }),
-        memory("/dev/shm", SHARED_MEMORY_BYTES),
-        memory(TEMPORARY, TEMPORARY_BYTES),
-    ]
+    let mut mounts = Vec::new();
+    for mount in planned {
+        match mount {
+            Mount::Proc => {
+                mounts.push(json!({ "destination": "/proc", "type": "proc", "source": "proc" }));
+            }
+            Mount::Devices { shared_memory_bytes } => {
+                mounts.push(json!({ "destination": "/dev", "type": "tmpfs", "source": "tmpfs" }));
+                mounts.push(memory("/dev/shm", *shared_memory_bytes));
+            }
+            Mount::Memory { path, bytes, .. } => mounts.push(memory(path, *bytes)),
+            Mount::System(_)
+            | Mount::HideInProc(_)
+            | Mount::Session { .. }
+            | Mount::Project(..)
+            | Mount::Path(..)
+            | Mount::Home(_)
+            | Mount::Exception(_)
+            | Mount::Pins
+            | Mount::Toolchain(_) => {}
+        }
+    }
+    mounts
 }
 
 fn mount(bind: &Bind) -> Result<Value, Failure> {
@@ -130,18 +163,24 @@ fn mount(bind: &Bind) -> Result<Value, Failure> {
     }))
 }
 
-fn rlimits(limits: &Limits) -> Vec<Value> {
-    let cpu = limits.cpu.map(|cpu| ("RLIMIT_CPU", cpu_seconds(cpu)));
-    let file = limits.file_size.map(ByteCount::get).map(|bytes| ("RLIMIT_FSIZE", bytes));
-    let always = [("RLIMIT_NOFILE", limits.open_files), ("RLIMIT_CORE", CORE_BYTES)];
-    let all = cpu.into_iter().chain(file).chain(always);
+fn rlimits(planned: &[Rlimit]) -> Vec<Value> {
+    let named = |limit: &Rlimit| match *limit {
+        Rlimit::Cpu(seconds) => Some(("RLIMIT_CPU", seconds)),
+        Rlimit::FileSize(bytes) => Some(("RLIMIT_FSIZE", bytes)),
+        Rlimit::Core(bytes) => Some(("RLIMIT_CORE", bytes)),
+        Rlimit::Tasks { most, .. } => Some(("RLIMIT_NPROC", most)),
+        Rlimit::OpenFiles(most) => Some(("RLIMIT_NOFILE", most)),
+        // No bundle is planned with these.
+        Rlimit::MoreTasks(_) | Rlimit::AddressSpace { .. } => None,
+    };
+    let all = planned.iter().filter_map(named);
     all.map(|(name, value)| json!({ "type": name, "soft": value, "hard": value })).collect()
 }
 
 /// The system's folders, to be read; links to them are laid in the root as they are here.
-fn system(root: &Path) -> std::io::Result<Vec<Bind>> {
+fn system(root: &Path, folders: &[&str]) -> std::io::Result<Vec<Bind>> {
     let mut binds = Vec::new();
-    for folder in SYSTEM.iter().map(Path::new) {
+    for folder in folders.iter().map(Path::new) {
         let Ok(found) = fs::symlink_metadata(folder) else { continue };
         if found.is_symlink() {
             let place = within(root, folder);
@@ -156,13 +195,13 @@ fn system(root: &Path) -> std::io::Result<Vec<Bind>> {
 
 /// Makes the folders that are mounted on. What is beneath others is there, or in memory.
 fn mount_points(root: &Path, binds: &[Bind]) -> std::io::Result<()> {
-    for target in ["/proc", "/dev", TEMPORARY].map(Path::new) {
+    for target in ["/proc", "/dev", "/tmp"].map(Path::new) {
         fs::create_dir_all(within(root, target))?;
     }
     let is_outer = |bind: &&Bind| {
         let is_above =
             |other: &Bind| other.target != bind.target && bind.target.starts_with(&other.target);
-        !bind.target.starts_with(TEMPORARY) && !binds.iter().any(is_above)
+        !bind.target.starts_with("/tmp") && !binds.iter().any(is_above)
     };
     for bind in binds.iter().filter(is_outer) {
         let place = within(root, &bind.target);
@@ -185,6 +224,6 @@ fn text(path: &Path) -> Result<&str, Failure> {
 }
 
 fn not_text(what: &str) -> Failure {
-    Failure::new("write the bundle", format!("{what} is no UTF-8, which a bundle has to be"))
-        .remedy("use the tier jail, which takes any bytes")
+    Failure::new(FailureKind::WriteBundle, format!("{what} is no UTF-8, which a bundle has to be"))
+        .with_remedy("use the tier jail, which takes any bytes")
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::json;
-use crate::outcome::{Exit, Failure, Outcome};
+use crate::outcome::{Exit, Failure, FailureKind, Outcome};
 
 /// The status with which runsc tells of its own failures; a program may have it too.
 const OWN_FAILURE: i32 = 128;
@@ -42,21 +42,20 @@ fn not_started(why: &str, program: &OsStr) -> Failure {
         ["no such file or directory", "executable file not found", "not found in $PATH"];
     if is_missing.iter().any(|words| why.contains(words)) && why.contains("exec") {
         let message = format!("the box has no program {program:?}: {why}");
-        let mut failure = Failure::new("find the program", message)
-            .remedy("choose an image that has it (box.image), or none for this machine's programs");
-        failure.no_such_program = true;
-        return failure;
+        return Failure::new(FailureKind::MissingProgram, message).with_remedy(
+            "choose an image that has it (box.image), or none for this machine's programs",
+        );
     }
-    Failure::new("start the box", format!("runsc could not start it: {why}"))
-        .remedy("see what `runsc --network=none do true` says")
+    Failure::new(FailureKind::StartGvisor, format!("runsc could not start it: {why}"))
+        .with_remedy("see what `runsc --network=none do true` says")
 }
 
 fn died(why: &str) -> Failure {
     Failure::new(
-        "run the box",
+        FailureKind::RunGvisor,
         format!("runsc ended before the program did, which may have run in part: {why}"),
     )
-    .remedy("see that nothing ends runsc (memory, a service's time limit), and call again")
+    .with_remedy("see that nothing ends runsc (memory, a service's time limit), and call again")
 }
 
 #[cfg(test)]

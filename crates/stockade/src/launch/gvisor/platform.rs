@@ -1,12 +1,14 @@
 //! Which of its platforms runsc can use here: found out by a trial, and remembered for this runsc on
 //! this kernel.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use serde_json::json;
 
 use crate::bounded::{self, Links};
 use crate::confine::cache_folder;
@@ -93,15 +95,22 @@ pub(super) fn globals(platform: &str) -> impl Iterator<Item = String> {
 /// Has each platform print its kernel's version, which must not be this machine's.
 fn tried(client: &Client) -> Result<(&'static str, String), String> {
     let own = fs::read_to_string("/proc/version").unwrap_or_default();
-    let scratch = Scratch::make(Room::Little, None).map_err(|error| error.to_string())?;
-    let state = scratch.path().join("state");
+    let scratch = Scratch::make(Room::Little, &[]).map_err(|error| error.to_string())?;
+    let bundle = scratch.path().join("bundle");
+    write_trial(&bundle).map_err(|error| error.to_string())?;
+    let client = client.on_trial(scratch.path(), Vec::new());
+    let option = |name: &str, path: &Path| {
+        let mut word = OsString::from(name);
+        word.push(path);
+        word
+    };
+    let name = scratch.path().file_name().unwrap_or(OsStr::new("trial"));
     let mut why = String::new();
     for platform in PLATFORMS {
-        let mut root = OsString::from("--root=");
-        root.push(&state);
-        let rest = ["--network=none", "do", "cat", "/proc/version"].map(OsString::from);
-        let words: Vec<OsString> =
-            globals(platform).map(OsString::from).chain([root]).chain(rest).collect();
+        let mut words: Vec<OsString> = globals(platform).map(OsString::from).collect();
+        words.push(option("--root=", &scratch.path().join("state")));
+        words.extend(["--network=none", "run"].map(OsString::from));
+        words.extend([option("--bundle=", &bundle), name.to_owned()]);
         match client.ask(&words, PATIENCE) {
             Ok(answer) if answer.is_good() && answer.text() != own.trim() => {
                 let version: String = answer.text().chars().take(100).collect();
@@ -111,10 +120,29 @@ fn tried(client: &Client) -> Result<(&'static str, String), String> {
                 why = format!("{platform}: its kernel is this machine's own");
             }
             Ok(answer) => why = format!("{platform}: {}", answer.complaint()),
-            Err(failure) => why = format!("{platform}: {}", failure.message),
+            Err(failure) => why = format!("{platform}: {}", failure.message()),
         }
     }
     Err(why)
+}
+
+/// Writes a bundle that prints the version of the kernel. `runsc do` would write one into `TMPDIR`, which a
+/// sandbox may show.
+fn write_trial(folder: &Path) -> std::io::Result<()> {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+    let namespaces = ["pid", "mount", "ipc", "uts", "network"].map(|kind| json!({ "type": kind }));
+    let described = json!({
+        "ociVersion": "1.0.2",
+        "root": { "path": "/", "readonly": true },
+        "process": {
+            "user": { "uid": 0, "gid": 0 }, "cwd": "/",
+            "args": ["cat", "/proc/version"], "env": [format!("PATH={path}")],
+        },
+        "mounts": [{ "destination": "/proc", "type": "proc", "source": "proc" }],
+        "linux": { "namespaces": namespaces },
+    });
+    fs::create_dir(folder)?;
+    fs::write(folder.join("config.json"), described.to_string())
 }
 
 /// Which runsc, on which kernel, for whom.

@@ -4,14 +4,14 @@ use std::ffi::CString;
 use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 
-use stockade_linux::{Errno, Mount, StartError, Step};
+use stockade_sandbox::{Errno, Mount, StartError, Step};
 
-use super::cover::Cover;
+use super::masks::PathMasks;
 use super::root::c_path;
 use super::written;
 use crate::confine::Files;
 use crate::guarantee::{Enforced, Guarantee};
-use crate::outcome::{Failure, chain};
+use crate::outcome::{Failure, FailureKind, chain};
 
 /// How many paths the first process of a box can hear of.
 const REFUSED_MAX: usize = 256;
@@ -19,7 +19,7 @@ const REFUSED_MAX: usize = 256;
 /// All of them that are beneath a folder that can be written.
 ///
 /// A link on the way would let the same path be made by another name, so it ends the launch.
-pub(super) fn forbidden(files: &Files, cover: &Cover) -> Result<Vec<CString>, Failure> {
+pub(super) fn forbidden(files: &Files, cover: &PathMasks) -> Result<Vec<CString>, Failure> {
     let mut forbidden = Vec::new();
     for path in cover.absent.iter().chain(&cover.absent_hidden) {
         let Some(folder) = files.write.iter().find(|folder| path.starts_with(folder)) else {
@@ -27,7 +27,7 @@ pub(super) fn forbidden(files: &Files, cover: &Cover) -> Result<Vec<CString>, Fa
         };
         if let Some(link) = link_on_the_way(folder, path) {
             let message = format!("{link:?} is a link, behind which {path:?} could be made");
-            return Err(failure(message).remedy("make it a folder, or lower box.require"));
+            return Err(failure(message).with_remedy("make it a folder, or lower box.require"));
         }
         forbidden.push(c_path(path)?);
     }
@@ -43,7 +43,7 @@ fn link_on_the_way<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
 /// The protected paths that do not exist and that the box could create, in folders of these mounts.
 ///
 /// More of them than the box can hear of are watched only.
-pub(super) fn refused(cover: &Cover, mounts: &[Mount]) -> Result<Vec<CString>, Failure> {
+pub(super) fn refused(cover: &PathMasks, mounts: &[Mount]) -> Result<Vec<CString>, Failure> {
     let folders: Vec<PathBuf> = written(mounts).map(|(folder, _)| folder).collect();
     let can_be_made = |path: &&PathBuf| {
         let folder = folders.iter().find(|folder| path.starts_with(folder));
@@ -60,10 +60,10 @@ pub(super) fn is_of_new_repository(path: &Path, folder: &Path) -> bool {
     path != git && path.starts_with(&git) && is_missing()
 }
 
-/// Names no such keeper where there is nothing for it to keep.
-pub(super) fn forget(enforcement: &mut [Enforced], keeper: &str) {
+/// Names no such shim where there is nothing for it to keep.
+pub(super) fn forget(enforcement: &mut [Enforced], shim: &str) {
     for line in enforcement.iter_mut().filter(|line| line.guarantee == Guarantee::Protected) {
-        line.by.retain(|by| *by != keeper);
+        line.by.retain(|by| *by != shim);
     }
 }
 
@@ -75,14 +75,12 @@ pub(in crate::launch) fn is_to_blame(error: StartError) -> bool {
 
 /// Why nothing was started.
 pub(super) fn not_started(error: StartError) -> Failure {
-    failure(format!("could not {}", chain(&error))).remedy(
+    failure(format!("could not {}", chain(&error))).with_remedy(
         "this takes Linux 5.19 and a kernel that lets the box look at its own processes \
          (kernel.yama.ptrace_scope below 3); box.require = [\"protected:detected\"] does without",
     )
 }
 
 fn failure(message: String) -> Failure {
-    let mut failure = Failure::new("keep protected paths from being made", message);
-    failure.guarantee = Some(Guarantee::Protected.to_string());
-    failure
+    Failure::new(FailureKind::BrokerProtected, message).with_guarantee(Guarantee::Protected)
 }

@@ -2,25 +2,25 @@
 
 use std::path::Path;
 
-use super::cover::Covered;
+use super::masks::MaskedPath;
 use crate::confine::{Files, writable_in_protected};
 use crate::guarantee::Guarantee;
 
 /// Those that exist as folders, where nothing but the protected folder itself keeps a sandbox from
 /// writing them. No symbolic link is followed.
-pub(super) fn find(present: &[Covered], files: &Files) -> Vec<Covered> {
+pub(super) fn find(present: &[MaskedPath], files: &Files) -> Vec<MaskedPath> {
     let found = writable_in_protected(&files.root).filter_map(|(folder, inner)| {
         let is_folder = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
-        let is_protected = |one: &Covered| {
+        let is_protected = |one: &MaskedPath| {
             one.path == folder && one.guarantee == Guarantee::Protected && one.rule().is_none()
         };
-        let covers = |one: &Covered| inner.starts_with(&one.path) && !is_protected(one);
+        let covers = |one: &MaskedPath| inner.starts_with(&one.path) && !is_protected(one);
         let is_excepted = present.iter().any(is_protected)
             && !present.iter().any(covers)
             && is_writable(&inner, files)
             && is_folder(&folder)
             && is_folder(&inner);
-        is_excepted.then(|| Covered::of(inner, Guarantee::Protected).ok()).flatten()
+        is_excepted.then(|| MaskedPath::of(inner, Guarantee::Protected).ok()).flatten()
     });
     found.collect()
 }

@@ -8,8 +8,9 @@ use rustix::fs::FileType;
 
 use super::broker::is_of_new_repository;
 use crate::bounded::{self, Links};
-use crate::confine::Files;
+use crate::confine::{Files, PathMatch, PathPattern, writable_in_protected};
 use crate::inspect::real_folder;
+use crate::shell::state::lexical;
 
 /// Git takes no larger `.git` for one of its own files.
 const POINTER_BYTES_MAX: u64 = 1 << 20;
@@ -35,7 +36,8 @@ pub(super) fn find(files: &Files) -> (Vec<PathBuf>, Option<String>) {
         .and_then(|()| folders_in(&git.join("worktrees"), &mut left))
         .map(|worktrees| {
             let names = ["commondir", "gitdir", "config.worktree"];
-            found.extend(worktrees.iter().flat_map(|folder| names.map(|name| folder.join(name))));
+            let kept = worktrees.iter().filter(|folder| !is_of_writable_tree(folder, files));
+            found.extend(kept.flat_map(|folder| names.map(|name| folder.join(name))));
         });
     let unread = seen.err().map(|error| {
         format!("not all submodules and worktrees in {git:?} were looked for: {error}")
@@ -71,6 +73,36 @@ fn git_file_paths(git: PathBuf, files: &Files) -> (Vec<PathBuf>, Option<String>)
     found.retain(|path| granted.iter().any(|folder| path.starts_with(folder)));
     found.push(git);
     (found, unread)
+}
+
+/// Whether the working tree that a folder in `.git/worktrees` belongs to lies where the program of the
+/// sandbox can write the tree's own `.git`, the file that leads to the folder. The program could let that
+/// file lead anywhere, so that protecting the folder would protect nothing, and `git worktree remove` would
+/// fail.
+///
+/// Where the working tree is not such a one, this folder is protected, so that no program can make it seem
+/// to be one.
+fn is_of_writable_tree(folder: &Path, files: &Files) -> bool {
+    let gitdir = folder.join("gitdir");
+    let Ok(text) = bounded::read_text(&gitdir, Links::Refused, POINTER_BYTES_MAX) else {
+        return false;
+    };
+    let tree = lexical(folder, Path::new(text.trim_end_matches('\n')));
+    let (Some(above), Some(name)) = (tree.parent(), tree.file_name()) else { return false };
+    // One that was deleted has left its name.
+    let git = real_folder(above).unwrap_or_else(|_| above.to_owned()).join(name);
+    let is_in = |folders: &[PathBuf]| folders.iter().any(|folder| git.starts_with(folder));
+    let is_meant = |one: &PathPattern| {
+        let start = real_folder(one.folder()).unwrap_or_else(|_| one.folder().to_owned());
+        matches!(one.at(&start, &git), PathMatch::Whole(_))
+    };
+    let is_excepted = |path: &Path| {
+        let mut all = writable_in_protected(&files.root);
+        all.any(|(folder, inner)| folder == path && git.starts_with(inner))
+    };
+    let is_protected = files.protect.iter().any(|path| git.starts_with(path) && !is_excepted(path));
+    let is_kept = is_protected || is_in(&files.hide) || files.sought.iter().any(is_meant);
+    is_in(&files.write) && !is_in(&files.read) && !is_kept
 }
 
 /// Where a file of git leads, links and all.

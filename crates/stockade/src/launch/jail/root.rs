@@ -7,79 +7,94 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use stockade_linux::{Access, Landlock, Mount, ProcView, Rule, rights};
+use stockade_sandbox::{Access, Landlock, Mount, ProcView, Rule, rights};
 
-use super::cover::{Cover, Covered};
+use super::masks::{MaskedPath, PathMasks};
 pub(in crate::launch) use crate::confine::SYSTEM;
 use crate::confine::{Files, Shown};
 use crate::guarantee::Guarantee;
 use crate::inspect::real_folder;
-use crate::outcome::Failure;
+use crate::launch::setup::Setup;
+use crate::outcome::{Failure, FailureKind};
+use crate::plan::describe::PRIVATE_HOME;
+use crate::plan::ops::{self, Mount as Planned};
 
-/// The home folder of a run in a box.
-pub(super) const HOME: &str = "/tmp/home";
-/// The folder for temporary files in a box.
-pub(super) const TEMPORARY: &str = "/tmp";
-/// The list of the kernel's keys: it names every key of the user, also those outside the box.
-const KEYS: &str = "/proc/keys";
-const TEMPORARY_BYTES: u64 = 1 << 30;
-const TEMPORARY_FILES: u64 = 1 << 18;
-const SHARED_MEMORY_BYTES: u64 = 256 << 20;
-
-/// The root of the box, in the order in which it is made.
-pub(super) fn mounts(files: &Files, covered: &Cover) -> Result<Vec<Mount>, Failure> {
+/// The root of the sandbox, in the order in which it was planned.
+pub(super) fn mounts(setup: &Setup, covered: &PathMasks) -> Result<Vec<Mount>, Failure> {
+    let files = &setup.files;
     not_whole_machine(files)?;
-    let Cover { present, exceptions, .. } = covered;
     let mut mounts = Vec::new();
-    for folder in SYSTEM.iter().map(Path::new) {
+    let mut home = None;
+    for planned in &setup.mounts {
+        match planned {
+            Planned::System(folders) => system(folders, &mut mounts)?,
+            Planned::Devices { shared_memory_bytes } => {
+                let devices = Mount::devices(*shared_memory_bytes);
+                mounts.extend(devices.map_err(|error| unshown(Path::new("/dev"), &error))?);
+            }
+            Planned::Proc => {
+                mounts.push(Mount::Proc { target: c"/proc".to_owned(), view: ProcView::Whole });
+            }
+            Planned::HideInProc(path) if Path::new(path).exists() => {
+                mounts.push(Mount::Hide { target: c_path(Path::new(path))? });
+            }
+            Planned::HideInProc(_) => {}
+            Planned::Memory { path, bytes, files } => mounts.push(Mount::Memory {
+                target: c_path(Path::new(path))?,
+                bytes_max: *bytes,
+                files_max: *files,
+                mode: 0o1777,
+            }),
+            Planned::Session { path } => {
+                mounts.push(Mount::Session { target: c_path(Path::new(path))? });
+            }
+            Planned::Project(path, access) => mounts.push(bind(path, of(*access))?),
+            Planned::Path(path, access) => {
+                mounts.push(bind(&placed(path, &files.root)?, of(*access))?);
+            }
+            Planned::Home(path) => {
+                home = Some(Path::new(path));
+                let target = c_path(Path::new(path))?;
+                let is_shared = mounts.iter().any(|mount| matches!(mount, Mount::Session { .. }));
+                mounts.push(Mount::Folder { target: target.clone(), mode: 0o1777 });
+                // No call of a session can put anything in its place for the next.
+                mounts.extend(is_shared.then_some(Mount::Pin { target }));
+            }
+            Planned::Exception(path) => except(path, covered, &mut mounts)?,
+            Planned::Pins => pins(files, covered, &mut mounts)?,
+            Planned::Toolchain(shown) => toolchain(shown, home, &mut mounts)?,
+        }
+    }
+    cover(&covered.present, &mut mounts)?;
+    Ok(mounts)
+}
+
+fn of(access: ops::Access) -> Access {
+    match access {
+        ops::Access::ReadOnly => Access::ReadOnlyAsOwner,
+        ops::Access::Writable => Access::Writable,
+    }
+}
+
+/// The directories of the system, without those that are out of reach.
+fn system(folders: &[&str], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    for folder in folders.iter().map(Path::new) {
         match Mount::read_only(&c_path(folder)?) {
             Ok(mount) => mounts.push(mount),
             Err(error) if is_out_of_reach(&error) => {}
             Err(error) => return Err(unshown(folder, &error)),
         }
     }
-    let devices = Mount::devices(SHARED_MEMORY_BYTES);
-    mounts.extend(devices.map_err(|error| unshown(Path::new("/dev"), &error))?);
-    mounts.push(Mount::Proc { target: c"/proc".to_owned(), view: ProcView::Whole });
-    if Path::new(KEYS).exists() {
-        mounts.push(Mount::Hide { target: c_path(Path::new(KEYS))? });
-    }
-    mounts.push(Mount::Memory {
-        target: c_path(Path::new(TEMPORARY))?,
-        bytes_max: TEMPORARY_BYTES,
-        files_max: TEMPORARY_FILES,
-        mode: 0o1777,
-    });
-    let place = |paths: &[PathBuf]| {
-        paths.iter().map(|path| placed(path, &files.root)).collect::<Result<Vec<_>, _>>()
-    };
-    let (read, write) = (place(&files.read)?, place(&files.write)?);
-    if !write.contains(&files.root) {
-        mounts.push(bind(&files.root, Access::ReadOnlyAsOwner)?);
-    }
-    for path in &write {
-        mounts.push(bind(path, Access::Writable)?);
-    }
-    for path in &read {
-        mounts.push(bind(path, Access::ReadOnlyAsOwner)?);
-    }
-    mounts.push(Mount::Folder { target: c_path(Path::new(HOME))?, mode: 0o1777 });
-    // A mount on a folder carries along what was mounted in it before, and makes it read-only too. So
-    // exceptions come before everything that is covered in them.
-    except(exceptions, &mut mounts)?;
-    let shown = files.toolchains.iter().map(|one| &one.path);
-    pin(&write, shown.chain(present.iter().map(|one| &one.path)), &mut mounts)?;
-    toolchains(&files.toolchains, &mut mounts)?;
-    cover(present, &mut mounts)?;
-    Ok(mounts)
+    Ok(())
 }
 
-/// Protects the folders that have an exception, and shows that one to be written.
-fn except(exceptions: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
-    for one in exceptions {
-        let Some(folder) = one.path.parent() else { continue };
+/// Protects the folder that has an exception, and shows that one to be written.
+fn except(path: &Path, covered: &PathMasks, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    if covered.exceptions.iter().any(|one| one.path == path)
+        && let Some(folder) = path.parent()
+    {
         mounts.push(Mount::Protect { target: c_path(folder)? });
-        mounts.push(bind(&one.path, Access::Writable)?);
+        mounts.push(bind(path, Access::Writable)?);
     }
     Ok(())
 }
@@ -92,39 +107,61 @@ fn is_out_of_reach(error: &std::io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| ERRORS.contains(&errno))
 }
 
-/// The whole machine as the project would leave nothing outside.
+/// The whole machine as the project would leave nothing outside. The folder for temporary files cannot be
+/// shown as a whole either, because every sandbox has its own there, and its home folder in that.
 pub(in crate::launch) fn not_whole_machine(files: &Files) -> Result<(), Failure> {
     if files.root == Path::new("/") {
         let message = "the whole machine cannot be the project of a box";
-        return Err(files_failure("show the project", message).remedy("name a folder with --root"));
+        return Err(files_failure(FailureKind::ShowProject, message)
+            .with_remedy("name a folder with --root"));
+    }
+    let [home, temporary] = PRIVATE_HOME;
+    for path in files.write.iter().chain(&files.read).chain([&files.root]) {
+        let place = placed(path, &files.root)?;
+        if Path::new(home).starts_with(&place) {
+            let message = format!(
+                "{place:?} cannot be shown in a sandbox, which has a folder for temporary files of its own \
+                 at {temporary:?}"
+            );
+            return Err(files_failure(FailureKind::ShowPath, &message).with_remedy(
+                "name the folder in it that is needed, in box.read, in box.write or with --root",
+            ));
+        }
     }
     Ok(())
 }
 
-/// Shows what toolchains have in the home folder at its own path, and lays links to it where tools
+/// Shows what a toolchain has in the home folder at its own path, and lays links to it where tools
 /// look for it. What lies between is private, so that they can write beside their caches.
-fn toolchains(shown: &[Shown], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
-    let mut made: Vec<PathBuf> = Vec::new();
-    for one in shown {
-        // One that has gone since is not missed.
-        if !one.path.exists() {
-            continue;
-        }
-        mounts.push(bind(&one.path, Access::ReadOnlyAsOwner)?);
-        for (in_home, to) in &one.links {
-            let link = Path::new(HOME).join(in_home);
-            let above: Vec<&Path> =
-                link.ancestors().skip(1).take_while(|above| *above != Path::new(HOME)).collect();
-            for folder in above.into_iter().rev() {
-                if !made.iter().any(|made| made == folder) {
-                    mounts.push(Mount::Folder { target: c_path(folder)?, mode: 0o1777 });
-                    made.push(folder.to_owned());
-                }
+fn toolchain(shown: &Shown, home: Option<&Path>, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    // One that has gone since is not missed.
+    if !shown.path.exists() {
+        return Ok(());
+    }
+    mounts.push(bind(&shown.path, Access::ReadOnlyAsOwner)?);
+    let Some(home) = home else { return Ok(()) };
+    for (in_home, to) in &shown.links {
+        let link = home.join(in_home);
+        let above: Vec<&Path> =
+            link.ancestors().skip(1).take_while(|above| *above != home).collect();
+        for folder in above.into_iter().rev() {
+            let target = c_path(folder)?;
+            let is_same = |mount: &Mount| matches!(mount, Mount::Folder { target: known, .. } if *known == target);
+            if !mounts.iter().any(is_same) {
+                mounts.push(Mount::Folder { target, mode: 0o1777 });
             }
-            mounts.push(Mount::Link { target: c_path(&link)?, to: c_path(to)? });
         }
+        mounts.push(Mount::Link { target: c_path(&link)?, to: c_path(to)? });
     }
     Ok(())
+}
+
+/// The pins above all that is hidden, protected or shown to be read.
+fn pins(files: &Files, covered: &PathMasks, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+    let write = files.write.iter().map(|path| placed(path, &files.root));
+    let write: Vec<PathBuf> = write.collect::<Result<_, _>>()?;
+    let shown = files.toolchains.iter().map(|one| &one.path);
+    pin(&write, shown.chain(covered.present.iter().map(|one| &one.path)), mounts)
 }
 
 /// Pins every folder on the way down to what is hidden, protected or shown to be read, so that none
@@ -151,7 +188,7 @@ fn pin<'a>(
 }
 
 /// Hides and protects what is there. What the box does not show needs neither, under any name.
-fn cover(present: &[Covered], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+fn cover(present: &[MaskedPath], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
     let bound = |mount: &Mount| {
         let Mount::Bind { target, .. } = mount else { return None };
         Some(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
@@ -202,8 +239,8 @@ pub(in crate::launch) fn placed(path: &Path, root: &Path) -> Result<PathBuf, Fai
         let is_link = std::fs::symlink_metadata(&next).is_ok_and(|found| found.is_symlink());
         if is_link && place.starts_with(root) {
             let message = format!("{next:?} is a link in the project, which a call may have laid");
-            return Err(files_failure("show a path", &message)
-                .remedy("name the folder that it leads to, if that is meant"));
+            return Err(files_failure(FailureKind::ShowPath, &message)
+                .with_remedy("name the folder that it leads to, if that is meant"));
         }
         place = if is_link {
             real_folder(&next).map_err(|errno| unshown(&next, &errno.into()))?
@@ -216,22 +253,28 @@ pub(in crate::launch) fn placed(path: &Path, root: &Path) -> Result<PathBuf, Fai
 
 /// The second lock: the same folders, by the rights that each has.
 pub(super) fn landlock(mounts: &[Mount]) -> Landlock {
-    let allow = |path: &str, rights| CString::new(path).ok().map(|path| Rule { path, rights });
-    let mut rules: Vec<Rule> = [
-        allow("/", rights::LIST),
-        allow("/dev", rights::READ | rights::WRITE | rights::DEVICE),
-        allow("/proc", rights::READ | rights::WRITE),
-        allow(TEMPORARY, rights::READ | rights::WRITE),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let both = rights::READ | rights::WRITE;
+    let mut rules = vec![Rule { path: c"/".to_owned(), rights: rights::LIST }];
     for mount in mounts {
-        let Mount::Bind { target, access, .. } = mount else { continue };
-        let rights = match access {
-            Access::ReadOnly | Access::ReadOnlyAsOwner => rights::READ,
-            Access::Writable => rights::READ | rights::WRITE,
-            Access::Device => continue,
+        let (target, rights) = match mount {
+            Mount::Bind { target, access: Access::ReadOnly | Access::ReadOnlyAsOwner, .. } => {
+                (target, rights::READ)
+            }
+            Mount::Bind { target, access: Access::Writable, .. }
+            | Mount::Memory { target, .. }
+            | Mount::Session { target }
+            | Mount::Proc { target, .. } => (target, both),
+            Mount::Folder { target, .. } if target.as_c_str() == c"/dev" => {
+                (target, both | rights::DEVICE)
+            }
+            Mount::Bind { access: Access::Device, .. }
+            | Mount::Folder { .. }
+            | Mount::File { .. }
+            | Mount::Link { .. }
+            | Mount::Hide { .. }
+            | Mount::Protect { .. }
+            | Mount::Pin { .. }
+            | _ => continue,
         };
         rules.push(Rule { path: target.clone(), rights });
     }
@@ -250,19 +293,17 @@ fn bind(path: &Path, access: Access) -> Result<Mount, Failure> {
 /// A path as the kernel takes it.
 pub(super) fn c_path(path: &Path) -> Result<CString, Failure> {
     CString::new(path.as_os_str().as_bytes())
-        .map_err(|_nul| files_failure("show a path", "a path holds a NUL byte"))
+        .map_err(|_nul| files_failure(FailureKind::ShowPath, "a path holds a NUL byte"))
 }
 
 fn unshown(path: &Path, error: &std::io::Error) -> Failure {
-    files_failure("show a path", &format!("could not open {path:?}: {error}"))
-        .remedy("take it out of box.write and box.read, or make it")
+    files_failure(FailureKind::ShowPath, &format!("could not open {path:?}: {error}"))
+        .with_remedy("take it out of box.write and box.read, or make it")
 }
 
 /// A failure to keep files as promised.
-pub(super) fn files_failure(step: &str, message: &str) -> Failure {
-    let mut failure = Failure::new(step, message);
-    failure.guarantee = Some(Guarantee::Writes.to_string());
-    failure
+pub(super) fn files_failure(kind: FailureKind, message: &str) -> Failure {
+    Failure::new(kind, message).with_guarantee(Guarantee::Writes)
 }
 
 #[cfg(test)]

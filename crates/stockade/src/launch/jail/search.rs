@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
+use std::hash::{Hash as _, Hasher};
+use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,53 +11,57 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use data_encoding::HEXLOWER;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::cache::{Folder, Key, Known, Stamp};
-use super::sieve::{Alive, Sieve};
-use super::sought::Searched;
-use super::walk::{Bounds, is_closed_to_all};
-use crate::confine::{Keep, Origin, Sought, Stand};
+use super::cache::{KnownFolders, SearchKey, SearchedFolder};
+use super::name_filter::{LivePatterns, NameFilter};
+use super::patterns::SearchResult;
+use super::walk::{WalkBounds, is_closed_to_all};
+use crate::confine::{Keep, Origin, PathPattern};
+use crate::files::folders::{self, FolderReader, Name, NameKind, Stamp};
+use crate::pattern::MatchState;
 
 /// How many paths are kept by the user's patterns in one sandbox, and by the shipped ones. Each takes a
 /// mount.
 const FOUND_MAX: usize = 1000;
 /// So few folders are read again sooner than a file is written.
 const WORTH_WRITING: usize = 16;
-/// What one system call reads of a folder.
-const BUFFER_BYTES: usize = 32 << 10;
 
 /// A search under way.
-pub(super) struct Search<'s> {
-    sought: &'s [Sought],
-    sieves: Vec<Sieve<'s>>,
-    queue: VecDeque<(PathBuf, Alive)>,
+pub(super) struct PatternSearch<'s> {
+    sought: &'s [PathPattern],
+    sieves: Vec<NameFilter<'s>>,
+    queue: VecDeque<(PathBuf, LivePatterns)>,
     /// The folders in which it begins.
     starts: BTreeSet<PathBuf>,
-    bounds: Bounds,
-    searched: Searched,
+    bounds: WalkBounds,
+    searched: SearchResult,
     /// How many paths were found by the user's patterns, and by shipped ones.
     found: [usize; 2],
-    folders: Vec<Arc<Folder>>,
-    buffer: Vec<u8>,
+    folders: Vec<Arc<SearchedFolder>>,
+    reader: FolderReader,
     lower: String,
 }
 
-impl<'s> Search<'s> {
+impl<'s> PatternSearch<'s> {
     /// A search that adds to what is known, and ends at this time at the latest.
-    pub(super) fn new(sought: &'s [Sought], searched: Searched, until: Option<Instant>) -> Self {
+    pub(super) fn new(
+        sought: &'s [PathPattern],
+        searched: SearchResult,
+        until: Option<Instant>,
+    ) -> Self {
         Self {
             sought,
             sieves: Vec::new(),
             queue: VecDeque::new(),
             starts: BTreeSet::new(),
-            bounds: Bounds::new(until),
+            bounds: WalkBounds::new(until),
             searched,
             found: [0, 0],
             folders: Vec::new(),
-            buffer: Vec::with_capacity(BUFFER_BYTES),
+            reader: FolderReader::default(),
             lower: String::new(),
         }
     }
@@ -64,12 +70,12 @@ impl<'s> Search<'s> {
     /// next search, and in this folder for later processes.
     pub(super) fn run(
         mut self,
-        starts: BTreeMap<PathBuf, Vec<(usize, Stand)>>,
+        starts: BTreeMap<PathBuf, Vec<(usize, MatchState)>>,
         kept_in: Option<PathBuf>,
-    ) -> Searched {
+    ) -> SearchResult {
         let key = key(self.sought, &starts);
         let file = kept_in.map(|folder| folder.join(HEXLOWER.encode(&key)));
-        let known = Known::of(&key, file.as_deref());
+        let known = KnownFolders::of(&key, file.as_deref());
         let untouched = known.untouched();
         self.starts = starts.keys().cloned().collect();
         let starts = starts.into_iter().map(|(folder, stands)| (folder, stands.into()));
@@ -98,7 +104,7 @@ impl<'s> Search<'s> {
         let folders = self.folders;
         if added > 0 || folders.len() != known.folders.len() {
             let file = file.as_deref().filter(|_| added > WORTH_WRITING);
-            Arc::new(Known { folders }).keep(key, file);
+            Arc::new(KnownFolders { folders }).keep(key, file);
         } else {
             known.clone().keep_here(key);
         }
@@ -108,12 +114,12 @@ impl<'s> Search<'s> {
     }
 
     /// Says that something was not looked at in which these patterns could be met.
-    fn miss(&mut self, alive: &Alive) {
+    fn miss(&mut self, alive: &LivePatterns) {
         self.searched.incomplete.extend(alive.iter().map(|(at, _)| *at));
     }
 
     /// Adds what was found in a folder.
-    fn take(&mut self, path: &Path, folder: &Folder) {
+    fn take(&mut self, path: &Path, folder: &SearchedFolder) {
         for (name, by) in &folder.met {
             let is_shipped =
                 self.sought.get(*by).is_some_and(|one| one.origin() == Origin::Shipped);
@@ -133,7 +139,7 @@ impl<'s> Search<'s> {
     }
 
     /// Reads a folder. Says too whether every later change will be seen in its times.
-    fn read(&mut self, path: &Path, alive: &Alive) -> Option<(Folder, bool)> {
+    fn read(&mut self, path: &Path, alive: &LivePatterns) -> Option<(SearchedFolder, bool)> {
         let sieve = self.sieve(alive);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -146,12 +152,11 @@ impl<'s> Search<'s> {
             Err(_) => return self.close(path, alive),
         };
         self.searched.read = self.searched.read.saturating_add(1);
-        let stamp = rustix::fs::statx(&opened, c"", AtFlags::EMPTY_PATH, Stamp::ASKED);
-        let Ok(stamp) = stamp.map(|found| Stamp::of(&found)) else {
+        let Ok(stamp) = Stamp::of_handle(opened.as_fd()) else {
             return self.close(path, alive);
         };
         let mut is_sure = stamp.is_over();
-        let mut folder = Folder {
+        let mut folder = SearchedFolder {
             path: path.to_owned(),
             stamp,
             alive: Arc::clone(alive),
@@ -159,41 +164,56 @@ impl<'s> Search<'s> {
             met: Vec::new(),
             inner: Vec::new(),
         };
-        let mut names = RawDir::new(opened.as_fd(), self.buffer.spare_capacity_mut());
-        while let Some(entry) = names.next() {
-            let Ok(entry) = entry else {
-                return self.close(path, alive);
-            };
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
+        let mut reader = std::mem::take(&mut self.reader);
+        let read = match folders::remembered(&stamp) {
+            Some(names) => {
+                Ok(names.iter().try_for_each(|name| self.meet(&mut folder, sieve, name)))
             }
-            folder.names = folder.names.saturating_add(1);
-            self.bounds.count(1);
-            if self.bounds.are_met() {
-                self.searched.incomplete.extend(alive.iter().map(|(at, _)| *at));
+            None => reader.read(opened.as_fd(), |name| self.meet(&mut folder, sieve, name)),
+        };
+        self.reader = reader;
+        match read {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => {
+                self.miss(alive);
                 is_sure = false;
-                break;
             }
-            let Some(sieve) = self.sieves.get(sieve) else { continue };
-            let hit = sieve.check(in_small_letters(name, &mut self.lower));
-            let name = OsStr::from_bytes(name);
-            folder.met.extend(hit.met.map(|by| (name.into(), by)));
-            if let Some(below) = hit.below
-                && matches!(entry.file_type(), FileType::Directory | FileType::Unknown)
-            {
-                folder.inner.push((name.into(), below));
-            }
+            Err(_) => return self.close(path, alive),
         }
         Some((folder, is_sure))
     }
 
+    /// Checks a name in a folder, unless the bounds are reached.
+    fn meet(
+        &mut self,
+        folder: &mut SearchedFolder,
+        sieve: usize,
+        name: Name<'_>,
+    ) -> ControlFlow<()> {
+        folder.names = folder.names.saturating_add(1);
+        self.bounds.count(1);
+        if self.bounds.are_met() {
+            return ControlFlow::Break(());
+        }
+        let Some(sieve) = self.sieves.get(sieve) else { return ControlFlow::Continue(()) };
+        let text = name.text.to_bytes();
+        let hit = sieve.check(in_small_letters(text, &mut self.lower));
+        let text = OsStr::from_bytes(text);
+        folder.met.extend(hit.met.map(|by| (text.into(), by)));
+        if let Some(below) = hit.below
+            && matches!(name.kind, NameKind::Folder | NameKind::Unknown)
+        {
+            folder.inner.push((text.into(), below));
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Hides a folder that the user has closed, or a program has: it could open it again and read what
     /// shipped patterns hide in it.
-    fn hide(&mut self, path: &Path, alive: &Alive) -> bool {
+    fn hide(&mut self, path: &Path, alive: &LivePatterns) -> bool {
         let is_shipped_hiding = |at: usize| {
             let is_it =
-                |one: &Sought| one.origin() == Origin::Shipped && one.keep() == Keep::Hidden;
+                |one: &PathPattern| one.origin() == Origin::Shipped && one.keep() == Keep::Hidden;
             self.sought.get(at).is_some_and(is_it)
         };
         let Some((by, _)) = alive.first().filter(|_| !self.starts.contains(path)) else {
@@ -208,17 +228,17 @@ impl<'s> Search<'s> {
         true
     }
 
-    fn close(&mut self, path: &Path, alive: &Alive) -> Option<(Folder, bool)> {
+    fn close(&mut self, path: &Path, alive: &LivePatterns) -> Option<(SearchedFolder, bool)> {
         self.bounds.close(path.to_owned());
         self.miss(alive);
         None
     }
 
     /// Where the sieve for folders of this kind is.
-    fn sieve(&mut self, alive: &Alive) -> usize {
+    fn sieve(&mut self, alive: &LivePatterns) -> usize {
         let known = self.sieves.iter().position(|one| one.alive == *alive);
         known.unwrap_or_else(|| {
-            self.sieves.push(Sieve::new(self.sought, Arc::clone(alive)));
+            self.sieves.push(NameFilter::new(self.sought, Arc::clone(alive)));
             self.sieves.len().saturating_sub(1)
         })
     }
@@ -236,8 +256,34 @@ fn in_small_letters<'b>(name: &[u8], lower: &'b mut String) -> &'b str {
 }
 
 /// Two searches with the same key look for the same in the same folders.
-fn key(sought: &[Sought], starts: &BTreeMap<PathBuf, Vec<(usize, Stand)>>) -> Key {
-    Sha256::digest(format!("{sought:?} {starts:?}").as_bytes()).into()
+fn key(sought: &[PathPattern], starts: &BTreeMap<PathBuf, Vec<(usize, MatchState)>>) -> SearchKey {
+    let mut key = KeyHasher(Sha256::new());
+    // Another version may number the parts of a pattern otherwise.
+    env!("CARGO_PKG_VERSION").hash(&mut key);
+    sought.hash(&mut key);
+    // What is hashed of a path does not say where each of its names ends.
+    let folders = sought.iter().map(PathPattern::folder);
+    for path in folders.chain(starts.keys().map(PathBuf::as_path)) {
+        path.as_os_str().hash(&mut key);
+    }
+    for stands in starts.values() {
+        stands.hash(&mut key);
+    }
+    key.0.finalize().into()
+}
+
+/// A hash that nobody finds a second value for: a program may write the rules of its project.
+struct KeyHasher(Sha256);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Not used: the key is the whole digest.
+    fn finish(&self) -> u64 {
+        0
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const CLOSED_MAX: usize = 1000;
 
 /// What is left of the bounds, and what was missed.
 #[derive(Debug)]
-pub(super) struct Bounds {
+pub(super) struct WalkBounds {
     entries: u64,
     checked_at: u64,
     until: Instant,
@@ -29,7 +29,7 @@ pub(super) struct Bounds {
     closed: BTreeSet<PathBuf>,
 }
 
-impl Bounds {
+impl WalkBounds {
     /// Bounds that end at this time at the latest.
     pub(super) fn new(until: Option<Instant>) -> Self {
         let own = Instant::now().checked_add(TIME_MAX).unwrap_or_else(Instant::now);
@@ -104,28 +104,28 @@ fn short(path: &Path) -> String {
 }
 
 /// A walk through folders.
-pub(super) struct Walk(Bounds);
+pub(super) struct FolderWalk(WalkBounds);
 
 /// One entry of a folder.
-pub(super) struct Entry<'a> {
+pub(super) struct WalkedName<'a> {
     pub(super) name: &'a OsStr,
     pub(super) inode: u64,
     folder: &'a Path,
 }
 
-impl Entry<'_> {
+impl WalkedName<'_> {
     pub(super) fn path(&self) -> PathBuf {
         self.folder.join(self.name)
     }
 }
 
-impl Walk {
+impl FolderWalk {
     pub(super) fn new(until: Option<Instant>) -> Self {
-        Self(Bounds::new(until))
+        Self(WalkBounds::new(until))
     }
 
     /// Goes through a folder and what is in it, the shallow folders first. `look` gets every entry.
-    pub(super) fn through(&mut self, folder: PathBuf, mut look: impl FnMut(&Entry<'_>)) {
+    pub(super) fn through(&mut self, folder: PathBuf, mut look: impl FnMut(&WalkedName<'_>)) {
         let mut left = VecDeque::from([folder]);
         while let Some(folder) = left.pop_front() {
             if self.0.are_met() {
@@ -154,7 +154,7 @@ impl Walk {
                 if self.0.are_met() {
                     return;
                 }
-                let seen = Entry { name, inode: entry.ino(), folder: &folder };
+                let seen = WalkedName { name, inode: entry.ino(), folder: &folder };
                 look(&seen);
                 if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
                     left.push_back(seen.path());
@@ -187,7 +187,7 @@ pub(super) fn is_closed_to_all(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn seen(walk: &mut Walk, folder: &Path) -> usize {
+    fn seen(walk: &mut FolderWalk, folder: &Path) -> usize {
         let mut seen = Vec::new();
         walk.through(folder.to_owned(), |entry| seen.push(entry.path()));
         seen.len()
@@ -199,21 +199,21 @@ mod tests {
         std::fs::create_dir(folder.path().join("sub")).unwrap();
         std::fs::write(folder.path().join("sub/file"), "").unwrap();
         std::os::unix::fs::symlink("/", folder.path().join("link")).unwrap();
-        let mut walk = Walk::new(None);
+        let mut walk = FolderWalk::new(None);
         assert_eq!((seen(&mut walk, folder.path()), walk.gap()), (3, None), "no link is followed");
-        let mut long = Walk(Bounds { entries: ENTRIES_MAX, ..Bounds::new(None) });
+        let mut long = FolderWalk(WalkBounds { entries: ENTRIES_MAX, ..WalkBounds::new(None) });
         assert_eq!(seen(&mut long, folder.path()), 0);
         assert!(long.gap().unwrap().contains("more entries"), "{:?}", long.gap());
-        let mut late = Walk(Bounds { until: Instant::now(), ..Bounds::new(None) });
+        let mut late = FolderWalk(WalkBounds { until: Instant::now(), ..WalkBounds::new(None) });
         assert_eq!(seen(&mut late, folder.path()), 0);
         assert!(late.gap().unwrap().contains("longer"), "{:?}", late.gap());
-        assert!(Walk::new(None).gap().is_none());
+        assert!(FolderWalk::new(None).gap().is_none());
     }
 
     #[test]
     fn a_path_of_any_length_is_named_in_a_few_words() {
         let long: PathBuf = std::iter::repeat_n("deep", 1000).collect();
-        let mut bounds = Bounds::new(None);
+        let mut bounds = WalkBounds::new(None);
         bounds.close(long);
         let said = bounds.gap().unwrap();
         assert!(said.contains("1000 folders deep") && said.len() < 300, "{said}");

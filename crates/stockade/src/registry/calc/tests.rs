@@ -49,7 +49,7 @@ fn what_is_no_sum_is_told_with_its_place() {
         ("sqrt(-1)", 9, "no value"),
         ("sqrt(1, 2)", 11, "takes one"),
         ("1e999", 1, "too large"),
-        ("1e", 1, "is no number"),
+        ("1e", 1, "is not a number"),
     ] {
         let error = evaluate(text).unwrap_err();
         assert!(error.message.contains(part), "{text}: {error}");

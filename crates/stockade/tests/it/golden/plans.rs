@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Map;
-use stockade::call::{FileCall, Foreign, Tool, ToolCall};
+use stockade::call::{ExternalCall, FileCall, Tool, ToolCall};
 use stockade::confine::Network;
 use stockade::gate::{Gate, Verdict};
-use stockade::guarantee::Enforced;
+use stockade::guarantee::{Enforced, Guarantee};
 use stockade::journal::{Durability, Journal};
 use stockade::outcome::Failure;
-use stockade::plan::{Plan, describe, describe_closure, describe_files, otherwise};
+use stockade::plan::{Description, Plan, describe, describe_closure, describe_files, otherwise};
 use stockade::policy::Policy;
 use stockade::registry::ToolBuilder;
-use stockade::tier::{Description, Machine, Tier};
+use stockade::tier::{Machine, Tier};
 
 use super::shown::Names;
 use crate::project::{Project, workspace};
@@ -93,7 +93,7 @@ fn read_call() -> ToolCall {
 }
 
 fn closure_call() -> ToolCall {
-    ToolCall::of(Tool::Unknown(Foreign { name: "nothing".to_owned(), input: Map::new() }))
+    ToolCall::of(Tool::Unknown(ExternalCall { name: "nothing".to_owned(), input: Map::new() }))
 }
 
 fn planned(project: &Project, policy: Policy, call: &ToolCall, machine: Machine) -> String {
@@ -132,7 +132,7 @@ fn planned(project: &Project, policy: Policy, call: &ToolCall, machine: Machine)
 }
 
 fn failed(failure: &Failure) -> String {
-    format!("fails for {}\n", failure.guarantee.as_deref().unwrap_or("no guarantee"))
+    format!("fails for {}\n", failure.guarantee().map_or("no guarantee", Guarantee::name))
 }
 
 fn kept(text: &mut String, heading: &str, description: &Result<Description, Failure>) {

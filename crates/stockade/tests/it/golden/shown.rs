@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
+use stockade::catalog::EffectKind;
 use stockade::gate::Examination;
-use stockade::inspect::{Finding, Found, Input, Target};
-use stockade::knowledge::EffectKind;
+use stockade::inspect::{CommandSummary, Finding, ProgramInput, Target};
 use stockade::policy::Ruling;
-use stockade::shell::tree::Span;
+use stockade::shell::ast::Span;
 
 /// Characters of a word or of a case's name, and commands of a line, above which a digest replaces the rest.
 const TEXT_MAX: usize = 120;
@@ -98,7 +98,7 @@ impl Names {
         facts
     }
 
-    fn command(&self, found: &Found) -> String {
+    fn command(&self, found: &CommandSummary) -> String {
         let words = found.words.iter().zip(&found.known).map(|(word, known)| {
             let mark = if *known { "" } else { "?" };
             format!("{mark}{}", self.word(word))
@@ -108,7 +108,7 @@ impl Names {
         parts.extend(words);
         let marks = [(found.open, "…"), (found.dynamic, "dynamic"), (found.remote, "remote")];
         parts.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| format!("[{mark}]")));
-        if found.input == Input::Given {
+        if found.input == ProgramInput::Given {
             parts.push("[fed]".to_owned());
         }
         let folders: Vec<String> =
@@ -176,7 +176,7 @@ fn digest(text: &str) -> String {
 
 /// The programs that the commands of an examination name.
 pub(crate) fn programs(examination: &Examination) -> BTreeSet<String> {
-    let base = |found: &Found| {
+    let base = |found: &CommandSummary| {
         let first = found.words.first().filter(|_| found.known.first() == Some(&true))?;
         Some(Path::new(first).file_name()?.to_str()?.to_owned())
     };

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use stockade::policy::rule::{
+use stockade::policy::rules::{
     AssignmentFacts, CommandFacts, Facts, HostFacts, PathFacts, Place, Reach, WordFacts,
     WrapperFacts,
 };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stockade::policy::rule::{CommandFacts, Facts, PathFacts, Rules};
+use stockade::policy::rules::{CommandFacts, Facts, PathFacts, Rules};
 use stockade::policy::{By, Decision, LoadError, Policy, PolicyFiles, Ruling};
 
 fn trusted(text: &str) -> Result<Policy, LoadError> {

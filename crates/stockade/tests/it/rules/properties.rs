@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use stockade::policy::Decision;
-use stockade::policy::rule::{Facts, HostFacts, Rule, Rules};
+use stockade::policy::rules::{Facts, HostFacts, Rule, Rules};
 
 use super::call::{command, path};
 

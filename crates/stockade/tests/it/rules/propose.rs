@@ -1,6 +1,6 @@
 //! What "always" would add: wide enough to match again, and no wider than one task.
 
-use stockade::policy::rule::{Facts, PathFacts, Rule, Rules, WordFacts};
+use stockade::policy::rules::{Facts, PathFacts, Rule, Rules, WordFacts};
 use stockade::policy::{Decision, propose};
 
 use super::call::{CWD, command};

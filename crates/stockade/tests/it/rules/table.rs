@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use stockade::policy::Decision;
-use stockade::policy::rule::{Facts, Rule, RuleError, Rules};
+use stockade::policy::rules::{Facts, Rule, RuleError, Rules};
 
 use super::call::Call;
 use crate::golden::shown::quoted;

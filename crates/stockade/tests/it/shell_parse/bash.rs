@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
+use stockade::shell::ast::{Piece, StatementKind};
 use stockade::shell::parse;
-use stockade::shell::tree::{Kind, Piece};
 
 use super::records::{self, Record};
 
@@ -113,7 +113,7 @@ fn words_mean_what_bash_makes_of_them() {
 fn text(word: &str) -> String {
     let parsed = parse(&format!("x {word}"));
     assert_eq!(parsed.faults, [], "{word}");
-    let Kind::Simple(simple) = &parsed.script.statements.first().unwrap().kind else {
+    let StatementKind::Simple(simple) = &parsed.script.statements.first().unwrap().kind else {
         panic!("{word}")
     };
     let [_, argument] = simple.words.as_slice() else { panic!("{word}: {simple:?}") };

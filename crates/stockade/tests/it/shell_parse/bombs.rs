@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use stockade::shell::tree::Kind;
+use stockade::shell::ast::StatementKind;
 use stockade::shell::{FaultKind, parse};
 
 /// What comes first, what is repeated, what comes last.
@@ -78,9 +78,7 @@ fn line(shape: (&str, &str, &str), bytes: usize) -> String {
 }
 
 /// The wall clock of a busy machine: an end is held here, the figures are in the decision.
-fn limit() -> Duration {
-    if cfg!(debug_assertions) { Duration::from_secs(30) } else { Duration::from_secs(10) }
-}
+const LONGEST: Duration = Duration::from_secs(120);
 
 #[test]
 fn no_shape_takes_long_or_all_of_the_stack() {
@@ -91,7 +89,7 @@ fn no_shape_takes_long_or_all_of_the_stack() {
             let start = Instant::now();
             let parsed = parse(&line);
             drop(parsed);
-            assert!(start.elapsed() < limit(), "{shape:?} {size}: {:?}", start.elapsed());
+            assert!(start.elapsed() < LONGEST, "{shape:?} {size}: {:?}", start.elapsed());
         }
     }
 }
@@ -137,8 +135,8 @@ fn chains_and_pipelines_are_flat_or_refused() {
         let parsed = parse(&short);
         assert_eq!(parsed.faults, []);
         let kind = &parsed.script.statements[0].kind;
-        let is_flat = matches!(kind, Kind::Chain { rest, .. } if rest.len() == 899)
-            || matches!(kind, Kind::Pipeline(stages) if stages.len() == 900);
+        let is_flat = matches!(kind, StatementKind::Chain { rest, .. } if rest.len() == 899)
+            || matches!(kind, StatementKind::Pipeline(stages) if stages.len() == 900);
         assert!(is_flat, "{separator}");
         let long = parse(&vec!["a"; 50_000].join(separator));
         assert_eq!(long.faults[0].kind, FaultKind::TooLong, "{:?}", long.faults);

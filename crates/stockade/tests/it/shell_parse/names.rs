@@ -1,7 +1,7 @@
 //! Walks over trees: all words, all spans, and the names of commands.
 
-use stockade::shell::tree::{
-    Kind, Operation, Piece, Redirect, Script, Simple, Span, Statement, Word,
+use stockade::shell::ast::{
+    Operation, Piece, Redirect, Script, Simple, Span, Statement, StatementKind, Word,
 };
 
 /// All words, outer ones before those inside of them.
@@ -51,9 +51,9 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn kind(&mut self, kind: &'t Kind) {
+    fn kind(&mut self, kind: &'t StatementKind) {
         match kind {
-            Kind::Simple(simple) => {
+            StatementKind::Simple(simple) => {
                 self.commands.push(simple);
                 for assignment in &simple.assignments {
                     self.spans.push(assignment.span);
@@ -62,15 +62,19 @@ impl<'t> Walk<'t> {
                 }
                 self.words(&simple.words);
             }
-            Kind::Pipeline(stages) => stages.iter().for_each(|stage| self.statement(stage)),
-            Kind::Chain { first, rest } => {
+            StatementKind::Pipeline(stages) => {
+                for stage in stages {
+                    self.statement(stage);
+                }
+            }
+            StatementKind::Chain { first, rest } => {
                 self.statement(first);
                 for (_, next) in rest {
                     self.statement(next);
                 }
             }
-            Kind::Subshell(inner) | Kind::Group(inner) => self.script(inner),
-            Kind::If { arms, otherwise } => {
+            StatementKind::Subshell(inner) | StatementKind::Group(inner) => self.script(inner),
+            StatementKind::If { arms, otherwise } => {
                 for (condition, body) in arms {
                     self.script(condition);
                     self.script(body);
@@ -79,33 +83,33 @@ impl<'t> Walk<'t> {
                     self.script(body);
                 }
             }
-            Kind::For { words, body, .. } => {
+            StatementKind::For { words, body, .. } => {
                 self.words(words.as_deref().unwrap_or_default());
                 self.script(body);
             }
-            Kind::ArithmeticFor { expressions, body } => {
+            StatementKind::ArithmeticFor { expressions, body } => {
                 self.words(expressions);
                 self.script(body);
             }
-            Kind::While { condition, body } => {
+            StatementKind::While { condition, body } => {
                 self.script(condition);
                 self.script(body);
             }
-            Kind::Case { word, arms } => {
+            StatementKind::Case { word, arms } => {
                 self.word(word);
                 for (patterns, body) in arms {
                     self.words(patterns);
                     self.script(body);
                 }
             }
-            Kind::Function { name, body } => {
+            StatementKind::Function { name, body } => {
                 self.word(name);
                 self.statement(body);
             }
-            Kind::Coproc { body, .. } => self.statement(body),
-            Kind::Time(body) => body.iter().for_each(|body| self.statement(body)),
-            Kind::Test(words) => words.iter().for_each(|(_, word)| self.word(word)),
-            Kind::Arithmetic(words) => self.words(words),
+            StatementKind::Coproc { body, .. } => self.statement(body),
+            StatementKind::Time(body) => body.iter().for_each(|body| self.statement(body)),
+            StatementKind::Test(words) => words.iter().for_each(|(_, word)| self.word(word)),
+            StatementKind::Arithmetic(words) => self.words(words),
         }
     }
 

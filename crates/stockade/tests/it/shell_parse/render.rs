@@ -6,9 +6,9 @@
 
 use std::fmt::Write as _;
 
-use stockade::shell::tree::{
-    Assignment, Connector, Kind, Operation, Piece, Redirect, RedirectKind, Script, Simple,
-    Statement, Word,
+use stockade::shell::ast::{
+    Assignment, Connector, Operation, Piece, Redirect, RedirectKind, Script, Simple, Statement,
+    StatementKind, Word,
 };
 
 pub(crate) fn script(script: &Script) -> String {
@@ -28,14 +28,14 @@ fn statement(statement: &Statement) -> String {
     out
 }
 
-fn kind(kind: &Kind) -> String {
+fn kind(kind: &StatementKind) -> String {
     match kind {
-        Kind::Simple(it) => simple(it),
-        Kind::Pipeline(stages) => {
+        StatementKind::Simple(it) => simple(it),
+        StatementKind::Pipeline(stages) => {
             let stages: Vec<String> = stages.iter().map(statement).collect();
             format!("(pipe {})", stages.join(" "))
         }
-        Kind::Chain { first, rest } => {
+        StatementKind::Chain { first, rest } => {
             let mut out = format!("(chain {}", statement(first));
             for (connector, next) in rest {
                 let sign = match connector {
@@ -46,9 +46,9 @@ fn kind(kind: &Kind) -> String {
             }
             out + ")"
         }
-        Kind::Subshell(inner) => format!("(subshell {})", script(inner)),
-        Kind::Group(inner) => format!("(group {})", script(inner)),
-        Kind::If { arms, otherwise } => {
+        StatementKind::Subshell(inner) => format!("(subshell {})", script(inner)),
+        StatementKind::Group(inner) => format!("(group {})", script(inner)),
+        StatementKind::If { arms, otherwise } => {
             let mut out = "(if".to_owned();
             for (condition, body) in arms {
                 write!(out, " [{}] then [{}]", script(condition), script(body)).unwrap();
@@ -58,36 +58,38 @@ fn kind(kind: &Kind) -> String {
             }
             out + ")"
         }
-        Kind::For { variable, words: list, body } => {
+        StatementKind::For { variable, words: list, body } => {
             let list = list.as_ref().map_or("args".to_owned(), |list| words(list));
             format!("(for {variable} [{list}] [{}])", script(body))
         }
-        Kind::ArithmeticFor { expressions, body } => {
+        StatementKind::ArithmeticFor { expressions, body } => {
             format!("(for(( [{}] [{}])", words(expressions), script(body))
         }
-        Kind::While { condition, body } => {
+        StatementKind::While { condition, body } => {
             format!("(while [{}] [{}])", script(condition), script(body))
         }
-        Kind::Case { word: subject, arms } => {
+        StatementKind::Case { word: subject, arms } => {
             let mut out = format!("(case {}", word(subject));
             for (patterns, body) in arms {
                 write!(out, " [{}] [{}]", words(patterns), script(body)).unwrap();
             }
             out + ")"
         }
-        Kind::Function { name, body } => format!("(function {} {})", word(name), statement(body)),
-        Kind::Coproc { name, body } => {
+        StatementKind::Function { name, body } => {
+            format!("(function {} {})", word(name), statement(body))
+        }
+        StatementKind::Coproc { name, body } => {
             let name = name.as_deref().unwrap_or("-");
             format!("(coproc {name} {})", statement(body))
         }
-        Kind::Time(body) => {
+        StatementKind::Time(body) => {
             format!("(time {})", body.as_ref().map(|body| statement(body)).unwrap_or_default())
         }
-        Kind::Test(list) => {
+        StatementKind::Test(list) => {
             let list: Vec<String> = list.iter().map(|(_, inner)| word(inner)).collect();
             format!("(test {})", list.join(" "))
         }
-        Kind::Arithmetic(list) => format!("(arith {})", words(list)),
+        StatementKind::Arithmetic(list) => format!("(arith {})", words(list)),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rable::{Node, NodeKind};
+use stockade::shell::ast::{Piece, Word};
 use stockade::shell::parse;
-use stockade::shell::tree::{Piece, Word};
 
 use super::names::commands;
 use super::records::{self, Record};

@@ -1,6 +1,6 @@
 //! `settings.json`: found, named, with all that is ours in it, and broken in every way.
 
-use stockade::policy::rule::{Facts, HostFacts, PathFacts};
+use stockade::policy::rules::{Facts, HostFacts, PathFacts};
 use stockade::policy::{Decision, Mode, Policy, Variable};
 
 use super::place::{Place, complains, decided};
@@ -109,7 +109,7 @@ fn mistakes_have_a_place_and_a_suggestion() {
         ("", (1, 1), "write {}"),
         ("{\n  \"env\": {},\n}", (3, 1), "leave out the comma"),
         ("{\n  /* mine\n}", (2, 3), "a comment ends with"),
-        ("{\"a\" 1}", (1, 6), "this is no JSON"),
+        ("{\"a\" 1}", (1, 6), "invalid JSON"),
         ("[]", (1, 1), "write an object"),
         ("{\n \"permissions\": []}", (2, 17), "`permissions` is a list here; write an object"),
         ("{\"permissions\": {\"deny\": \"Bash\"}}", (1, 26), "is text here; write a list"),
@@ -123,7 +123,11 @@ fn mistakes_have_a_place_and_a_suggestion() {
         ("{\"permissions\": {\"ask\": [\"Baash(ls)\"]}}", (1, 26), "did you mean Bash(ls)?"),
         ("{\"sandbox\": {\"filesystem\": {\"denyRead\": [\"\"]}}}", (1, 42), "no path"),
         ("{\"permissions\": {\"defaultMode\": 3}}", (1, 33), "is a number here"),
-        ("{\"permissions\": {\"defaultMode\": \"yolo\"}}", (1, 33), "is no mode: default"),
+        (
+            "{\"permissions\": {\"defaultMode\": \"yolo\"}}",
+            (1, 33),
+            "unknown mode \"yolo\"; expected default",
+        ),
     ] {
         complains(place.named(text), at, says);
     }

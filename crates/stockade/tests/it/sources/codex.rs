@@ -1,6 +1,6 @@
 //! `.rules` files: alternatives, examples, decisions, and mistakes with their place.
 
-use stockade::policy::rule::Rule;
+use stockade::policy::rules::Rule;
 use stockade::policy::{Decision, LoadError};
 
 use super::place::{Place, complains, decided};
@@ -51,7 +51,7 @@ fn every_alternative_is_a_rule() {
 
 #[test]
 fn words_are_meant_as_they_are() {
-    use stockade::policy::rule::{CommandFacts, Facts};
+    use stockade::policy::rules::{CommandFacts, Facts};
     let place = Place::new();
     let policy = place.prefix_rules(RULES).unwrap();
     let allowed = |words: &[&str]| {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use stockade::ToolCall;
-use stockade::call::{Foreign, Tool};
+use stockade::call::{ExternalCall, Tool};
 use stockade::policy::{By, Decision, Policy};
 
 use crate::project::Project;
 
 fn call(name: &str, input: &Value) -> ToolCall {
     let input = input.as_object().unwrap().clone();
-    ToolCall::of(Tool::Unknown(Foreign { name: name.to_owned(), input }))
+    ToolCall::of(Tool::Unknown(ExternalCall { name: name.to_owned(), input }))
 }
 
 #[track_caller]

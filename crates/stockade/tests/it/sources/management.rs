@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use stockade::Policy;
-use stockade::confine::{Origin, Sought};
+use stockade::confine::{Origin, PathPattern};
 use stockade::policy::Decision;
-use stockade::policy::rule::{CommandFacts, Facts, Fit, Rule, Rules, Unkept};
+use stockade::policy::rules::{CommandFacts, Facts, Fit, Rule, Rules, Unkept};
 
 fn rules(deny: &[&str], ask: &[&str], allow: &[&str]) -> Rules {
     let lists = [(deny, Decision::Deny), (ask, Decision::Ask), (allow, Decision::Allow)];
@@ -159,7 +159,7 @@ fn a_policy_hides_and_protects_what_its_rules_deny() {
     let more = boxed.protect.strip_prefix(shipped.protect.as_slice()).unwrap();
     assert_eq!(more, [PathBuf::from("/project/gen/out")], "what is protected is not named twice");
     let own = boxed.sought.iter().filter(|one| one.origin() != Origin::Shipped);
-    let sought: Vec<&str> = own.map(Sought::rule).collect();
+    let sought: Vec<&str> = own.map(PathPattern::rule).collect();
     assert_eq!(sought, ["Read(.env)", "Edit(stockade.toml)", "Read(*.key)"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stockade::policy::rule::{CommandFacts, Facts};
+use stockade::policy::rules::{CommandFacts, Facts};
 use stockade::policy::{Decision, Dialect, LoadError, Policy, PolicyFiles, Sources, TrustStore};
 
 pub(super) struct Place {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stockade::call::Language;
 use stockade::confine::Watched;
-use stockade::launch::{Origin, Warmth};
+use stockade::launch::{Origin, PoolSize};
 use stockade::policy::{Mode, Rules};
 use stockade::{Policy, Stockade, ToolCall};
 
@@ -117,12 +117,12 @@ fn a_link_in_the_place_of_a_folder_from_which_code_runs_is_listed() {
 fn more_files_than_are_looked_at_are_said_to_be_there() {
     let place = Project::new();
     fs::create_dir(place.path(".claude")).unwrap();
-    for number in 0..300 {
+    for number in 0..2500 {
         fs::write(place.path(".claude").join(number.to_string()), "").unwrap();
     }
     let report = line(&place, Watched::Risky, "true");
     let unseen = report["unseen"].to_string();
-    assert!(unseen.contains("not all was looked at in .claude"), "{report}");
+    assert!(unseen.contains("not looked into, beyond 2000 names: .claude"), "{report}");
     assert_eq!(line(&place, Watched::Bounded, "true")["unseen"], json!(null));
 }
 
@@ -220,18 +220,38 @@ fn changes_are_listed_whichever_box_the_program_finds() {
         tick();
         assert_eq!(changes(&report), expected, "{report}");
     };
-    let cold = place.open(watching()).with_warmth(Warmth::Cold);
+    let cold = place.builder(watching()).pool(PoolSize::NoTemplates).open().unwrap();
     changed(&cold, 0);
-    let copied = place.open(watching()).with_warmth(Warmth::Warm { spares: 0 });
+    let copied = PoolSize::Templates { spares: 0 };
+    let copied = place.builder(watching()).pool(copied).open().unwrap();
     let spare = place.open(watching());
     for (stockade, origin, at) in [(&copied, Origin::Copied, 100), (&spare, Origin::Waiting, 200)] {
         let mut number = at;
         let is_given = || {
             number += 1;
             changed(stockade, number);
-            stockade.yard().given(origin) > 0
+            stockade.pool().given(origin) > 0
         };
-        assert!(eventually(Duration::from_secs(20), is_given), "{origin:?}");
+        assert!(eventually(Duration::from_secs(60), is_given), "{origin:?}");
+    }
+}
+
+#[test]
+fn a_write_through_a_mapping_is_listed_in_a_later_call() {
+    let Some(place) = project() else { return };
+    if !has("python3") {
+        return;
+    }
+    fs::create_dir(place.path("sub")).unwrap();
+    let stockade = place.open(jailed(|policy| policy.files.watched = Watched::Bounded));
+    let script = "import mmap, os\nf = os.open('sub/x', os.O_RDWR)\nm = mmap.mmap(f, 1)\n\
+                  os.close(f)\nm[0] = ord('y')\n";
+    fs::write(place.path("map.py"), script).unwrap();
+    for _ in 0..4 {
+        fs::write(place.path("sub/x"), "x").unwrap();
+        tick();
+        let report = json_of(&stockade.run(ToolCall::exec(["python3", "map.py"])));
+        assert_eq!(changes(&report), [listed("sub/x", "modified", false)], "{report}");
     }
 }
 

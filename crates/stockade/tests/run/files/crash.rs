@@ -25,8 +25,8 @@ fn a_writer_that_is_killed_leaves_a_whole_file_and_what_else_it_left_is_swept() 
     }
     assert_eq!(Helper::new("run", &place, &["true"]).answer()["ok"], json!(true));
     assert_eq!(names_in(&place.root()), ["f"], "a start sweeps");
-    let own = format!("tmp/stockade-{}", rustix::process::geteuid().as_raw());
-    let notes = names_in(&place.beside(&own));
+    let own = format!("stockade-{}", rustix::process::geteuid().as_raw());
+    let notes = names_in(&place.runtime().join(&own));
     assert!(!notes.iter().any(|name| name.starts_with("write-")), "{notes:?}");
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stockade::gate::{Answer, Approver, Prompt};
+use stockade::gate::{Approver, ApproverAnswer, Prompt};
 use stockade::policy::Mode;
 use stockade::{Policy, Stockade};
 
@@ -145,11 +145,11 @@ impl Approver for Yes {
         "test"
     }
 
-    fn answer(&self, prompt: &Prompt, _patience: std::time::Duration) -> Answer {
+    fn answer(&self, prompt: &Prompt, _patience: std::time::Duration) -> ApproverAnswer {
         let words: Vec<String> =
             prompt.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         self.0.lock().unwrap().push(words.join(" "));
-        Answer::Once
+        ApproverAnswer::Once
     }
 }
 
@@ -158,8 +158,7 @@ fn a_person_may_say_yes_and_is_shown_all_of_it() {
     let place = Project::new();
     let yes = Arc::new(Yes::default());
     let policy = policy(|policy| policy.mode = Mode::Default);
-    let stockade = Stockade::open(&place.root(), policy, &place.journal()).unwrap();
-    let stockade = stockade.with_approver(Arc::<Yes>::clone(&yes));
+    let stockade = place.builder(policy).approver(Arc::<Yes>::clone(&yes)).open().unwrap();
     for path in ["a", ".bashrc"] {
         let report =
             as_json(&stockade.run(call("Write", &json!({"file_path": path, "content": "x"}))));

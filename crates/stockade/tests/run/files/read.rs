@@ -115,7 +115,7 @@ fn what_is_no_file_is_named_without_waiting() {
     assert_eq!(report["exit_code"], json!(0), "{report}");
     let report = run(&place, "Grep", &json!({"pattern": "x", "path": "pipe"}));
     assert!(text(&report, "stderr").contains("a pipe"), "{report}");
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
 }
 
 #[test]

@@ -44,7 +44,8 @@ fn a_hook_answers_what_the_mode_asks_and_lifts_nothing() {
 #[test]
 fn a_hook_does_not_answer_for_deletes_that_nobody_takes_back() {
     let project = Project::new();
-    let stockade = project.open(Policy::shipped()).with_pre_hook("yes", |_| Reply::allow());
+    let builder = project.builder(Policy::shipped()).pre_hook("yes", |_| Reply::allow());
+    let stockade = builder.open().unwrap();
     let report = report_of(&stockade.run(ToolCall::line("rm -rf .")));
     assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("rule")), "{report}");
     assert!(text(&report, "rule").contains("destroy-project"), "{report}");
@@ -54,8 +55,8 @@ fn a_hook_does_not_answer_for_deletes_that_nobody_takes_back() {
 fn closures_tighten_and_one_that_panics_or_hangs_refuses() {
     let project = Project::new();
     let within = |patience: Duration, hook: fn(&stockade::hooks::Event) -> Reply| {
-        let stockade = project.open(unboxed()).with_pre_hook("inner", hook);
-        report_of(&stockade.with_hook_patience(patience).run(echo()))
+        let builder = project.builder(unboxed()).pre_hook("inner", hook).hook_patience(patience);
+        report_of(&builder.open().unwrap().run(echo()))
     };
     let run = |hook| within(Duration::from_secs(30), hook);
     let report = run(|event| Reply::deny(format!("no {}", event.tool_input["argv"][0])));

@@ -11,12 +11,13 @@ use crate::support::{Project, exec};
 #[test]
 fn a_hook_reads_what_the_protocol_says() {
     let project = Project::new();
-    let stockade =
-        project.open(pre(&project, "cat > told.json")).with_session(stockade::hooks::Session {
-            id: "s-1".to_owned(),
-            transcript_path: "/tmp/t.jsonl".to_owned(),
-            more: json!({"agent_type": "x", "cwd": "/lie"}).as_object().unwrap().clone(),
-        });
+    let session = stockade::hooks::Session {
+        id: "s-1".to_owned(),
+        transcript_path: "/tmp/t.jsonl".to_owned(),
+        more: json!({"agent_type": "x", "cwd": "/lie"}).as_object().unwrap().clone(),
+    };
+    let builder = project.builder(pre(&project, "cat > told.json")).session(session);
+    let stockade = builder.open().unwrap();
     fs::create_dir(project.path("sub")).unwrap();
     let call = ToolCall::line("echo \"a  b\" | wc -l").in_folder("sub");
     let id = call.id.to_string();

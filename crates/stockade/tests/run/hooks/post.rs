@@ -60,11 +60,11 @@ fn a_hook_redacts_the_output_and_changes_nothing_that_happened() {
     assert_eq!((&outcome["stdout_bytes"], &outcome["exit_code"]), (&json!(11), &json!(4)));
     let report = project.run_with(post(&project, &line), echo());
     assert_eq!((&report["stdout"], &report["redacted_by"]), (&json!("hello\n"), &Value::Null));
-    let stockade = project.open(unboxed()).with_post_hook("clean", |_| {
+    let builder = project.builder(unboxed()).post_hook("clean", |_| {
         let (stdout, stderr) = (Some("new\n".to_owned()), None);
         Reply::silent().with_output(Replacement { stdout, stderr })
     });
-    let report = report_of(&stockade.run(call()));
+    let report = report_of(&builder.open().unwrap().run(call()));
     assert_eq!((&report["stdout"], &report["stderr"]), (&json!("new\n"), &json!("s3cret\n")));
     assert_eq!((&report["exit_code"], &report["ok"]), (&json!(4), &json!(false)));
 }
@@ -83,6 +83,7 @@ fn a_hook_that_fails_after_a_call_withholds_its_output() {
         assert!(stdout.contains("output withheld") && stdout.contains(part), "{report}");
         assert!(!stdout.contains("hello"));
     }
-    let stockade = project.open(unboxed()).with_post_hook("late", |_| Reply::deny("too late"));
+    let builder = project.builder(unboxed()).post_hook("late", |_| Reply::deny("too late"));
+    let stockade = builder.open().unwrap();
     assert!(text(&report_of(&stockade.run(echo())), "stdout").contains("the call has run"));
 }

@@ -74,11 +74,11 @@ fn a_hook_that_is_too_slow_is_ended_with_its_whole_tree() {
     let declared = format!("[[hook]]\nevent = 'pre'\ntimeout = '500ms'\nshell = '''{line}'''\n");
     let started = Instant::now();
     let report = project.run_with(hooked(&project, &declared), echo());
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
     assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("hook")));
     assert!(text(&report, "reason").contains("did not answer within 500ms"), "{report}");
     let is_gone = || [&a, &b, &c].iter().all(|marker| marked(marker).is_empty());
-    assert!(eventually(Duration::from_secs(5), is_gone));
+    assert!(eventually(Duration::from_secs(60), is_gone));
 }
 
 #[test]
@@ -87,17 +87,19 @@ fn what_a_hook_leaves_behind_is_ended_too() {
     let marker = marker();
     let line = format!("setsid sleep {marker} >/dev/null 2>&1 </dev/null & exit 0");
     assert_eq!(project.run_with(pre(&project, &line), echo())["ok"], true);
-    assert!(eventually(Duration::from_secs(5), || marked(&marker).is_empty()));
+    assert!(eventually(Duration::from_secs(60), || marked(&marker).is_empty()));
 }
 
 #[test]
 fn hooks_run_at_once_and_the_same_command_once() {
     let project = Project::new();
-    let slow = |n: u32| format!("[[hook]]\nevent = 'pre'\nshell = 'sleep 1; echo {n} >> ran'\n");
-    let all: String = [1, 2, 3, 4, 4, 4].into_iter().map(slow).collect();
-    let started = Instant::now();
+    // Each waits for all the others, so that they only end if they run at once.
+    let waiting = |n: u32| {
+        let shell = format!("echo {n} >> ran; until test $(wc -l < ran) = 4; do sleep 0.05; done");
+        format!("[[hook]]\nevent = 'pre'\ntimeout = '120s'\nshell = '{shell}'\n")
+    };
+    let all: String = [1, 2, 3, 4, 4, 4].into_iter().map(waiting).collect();
     assert_eq!(project.run_with(hooked(&project, &all), echo())["ok"], true);
-    assert!(started.elapsed() < Duration::from_millis(3500), "{:?}", started.elapsed());
     let ran = fs::read_to_string(project.path("ran")).unwrap();
     let mut ran: Vec<&str> = ran.lines().collect();
     ran.sort_unstable();

@@ -56,21 +56,23 @@ fn other_hooks_see_the_rewritten_call_and_nobody_rewrites_it_again() {
     let nested = move |event: &stockade::hooks::Event| {
         Reply::silent().with_input(to(&format!("nice {}", line(event))))
     };
-    let run = |stockade: stockade::Stockade| report_of(&stockade.run(ToolCall::line("echo a")));
+    let run = |builder: stockade::Builder| {
+        report_of(&builder.open().unwrap().run(ToolCall::line("echo a")))
+    };
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
-    let open = || project.open(unboxed()).with_pre_hook("wrap", nested);
-    let report = run(open().with_pre_hook("count", move |_| {
+    let open = || project.builder(unboxed()).pre_hook("wrap", nested);
+    let report = run(open().pre_hook("count", move |_| {
         count.fetch_add(1, Ordering::Relaxed);
         Reply::silent()
     }));
     assert_eq!((&report["ok"], &report["stdout"]), (&json!(true), &json!("a\n")), "{report}");
     assert_eq!(asked.load(Ordering::Relaxed), 2);
-    let report = run(open().with_pre_hook("no-nice", move |event| {
+    let report = run(open().pre_hook("no-nice", move |event| {
         if line(event).starts_with("nice") { Reply::deny("no nice") } else { Reply::silent() }
     }));
     assert_eq!((&report["denied"], &report["rule"]), (&json!(true), &json!("no-nice")), "{report}");
-    let report = run(open().with_pre_hook("again", move |event| {
+    let report = run(open().pre_hook("again", move |event| {
         if line(event).starts_with("nice") {
             Reply::silent().with_input(to("echo c"))
         } else {
@@ -78,7 +80,7 @@ fn other_hooks_see_the_rewritten_call_and_nobody_rewrites_it_again() {
         }
     }));
     assert_eq!((&report["denied"], &report["rule"]), (&json!(true), &json!("again")), "{report}");
-    assert!(text(&report, "reason").contains("once is the limit"), "{report}");
+    assert!(text(&report, "reason").contains("has rewritten already"), "{report}");
 }
 
 /// What one rewrites is shown to the other of the same name, too.
@@ -96,11 +98,11 @@ fn hooks_of_one_name_do_not_hide_behind_each_other() {
         Some("printf") => Reply::deny("not that"),
         _ => Reply::silent(),
     };
-    let control = project.open(unboxed()).with_pre_hook("a", rewrite);
+    let control = project.builder(unboxed()).pre_hook("a", rewrite).open().unwrap();
     assert_eq!(report_of(&control.run(echo()))["stdout"], "taken");
     for name in ["a", "b"] {
-        let stockade = project.open(unboxed()).with_pre_hook("a", rewrite);
-        let report = report_of(&stockade.with_pre_hook(name, guard).run(echo()));
+        let builder = project.builder(unboxed()).pre_hook("a", rewrite).pre_hook(name, guard);
+        let report = report_of(&builder.open().unwrap().run(echo()));
         assert!(text(&report, "reason").contains("not that"), "{name}: {report}");
     }
 }

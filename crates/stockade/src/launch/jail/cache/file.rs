@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-use super::{Folder, Key, Stamp};
-use crate::confine::Stand;
-use crate::launch::jail::sieve::Alive;
+use super::{SearchKey, SearchedFolder};
+use crate::files::folders::Stamp;
+use crate::launch::jail::name_filter::LivePatterns;
+use crate::pattern::MatchState;
 
 /// What the file begins with; another form has another number.
 const FORM: &[u8] = b"stockade search 1\n";
@@ -25,7 +26,10 @@ const BYTES_MAX: u64 = 64 << 20;
 const FILES_MAX: usize = 64;
 
 /// Reads the folders of a search; none if there is no such file or it is not as it should be.
-pub(in crate::launch::jail) fn read(file: &Path, key: &Key) -> Option<Vec<Arc<Folder>>> {
+pub(in crate::launch::jail) fn read(
+    file: &Path,
+    key: &SearchKey,
+) -> Option<Vec<Arc<SearchedFolder>>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).ok()?;
     let opened = std::fs::File::options().read(true).custom_flags(flags).open(file).ok()?;
@@ -41,9 +45,9 @@ pub(in crate::launch::jail) fn read(file: &Path, key: &Key) -> Option<Vec<Arc<Fo
 }
 
 /// Writes the folders of a search. A failure costs time and nothing else: the next search reads the folders.
-pub(super) fn write(file: &Path, key: &Key, folders: &[Arc<Folder>]) {
+pub(super) fn write(file: &Path, key: &SearchKey, folders: &[Arc<SearchedFolder>]) {
     let mut text = [FORM, key.as_slice()].concat();
-    let mut alive: Vec<&Alive> = Vec::new();
+    let mut alive: Vec<&LivePatterns> = Vec::new();
     for folder in folders {
         for one in std::iter::once(&folder.alive).chain(folder.inner.iter().map(|(_, one)| one)) {
             if !alive.contains(&one) {
@@ -51,7 +55,8 @@ pub(super) fn write(file: &Path, key: &Key, folders: &[Arc<Folder>]) {
             }
         }
     }
-    let place = |one: &Alive| alive.iter().position(|known| *known == one).unwrap_or_default();
+    let place =
+        |one: &LivePatterns| alive.iter().position(|known| *known == one).unwrap_or_default();
     let mut writer = Writer(&mut text);
     writer.count(alive.len());
     for one in &alive {
@@ -132,14 +137,15 @@ impl Writer<'_> {
 
 struct Reader<'t> {
     rest: &'t [u8],
-    alive: Vec<Alive>,
+    alive: Vec<LivePatterns>,
 }
 
 impl<'t> Reader<'t> {
-    fn folders(mut self) -> Option<Vec<Arc<Folder>>> {
+    fn folders(mut self) -> Option<Vec<Arc<SearchedFolder>>> {
         for _ in 0..self.count()? {
             let parts = self.count()?;
-            let parts = (0..parts).map(|_| Some((self.count()?, Stand::of_bits(self.number()?))));
+            let parts =
+                (0..parts).map(|_| Some((self.count()?, MatchState::of_bits(self.number()?))));
             let alive: Option<Vec<_>> = parts.collect();
             self.alive.push(alive?.into());
         }
@@ -148,7 +154,7 @@ impl<'t> Reader<'t> {
         folders.filter(|_| self.rest.is_empty())
     }
 
-    fn folder(&mut self) -> Option<Folder> {
+    fn folder(&mut self) -> Option<SearchedFolder> {
         let path = PathBuf::from(OsStr::from_bytes(self.text()?));
         let mut stamp = [0; 7];
         for part in &mut stamp {
@@ -160,10 +166,10 @@ impl<'t> Reader<'t> {
         let inner = self.count()?;
         let inner: Option<Vec<_>> =
             (0..inner).map(|_| Some((self.name()?, self.alive()?))).collect();
-        Some(Folder { path, stamp: Stamp(stamp), alive, names, met: met?, inner: inner? })
+        Some(SearchedFolder { path, stamp: Stamp(stamp), alive, names, met: met?, inner: inner? })
     }
 
-    fn alive(&mut self) -> Option<Alive> {
+    fn alive(&mut self) -> Option<LivePatterns> {
         let place = self.count()?;
         self.alive.get(place).cloned()
     }

@@ -4,28 +4,26 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::confine::{Keep, Part, Segment};
+use crate::pattern::{PathGlob, PathPart};
 
-fn patterns(folder: &Path, names: &[(&str, Origin)]) -> Vec<Sought> {
-    let part =
-        |name: &str| if name == "**" { Part::Deep } else { Part::Name(Segment::parse(name)) };
+fn patterns(folder: &Path, names: &[(&str, Origin)]) -> Vec<PathPattern> {
     let pattern = |(text, origin): &(&str, Origin)| {
-        let parts = text.split('/').map(part).collect();
-        let one = Sought::new(Keep::Hidden, folder.to_owned(), parts, (*text).to_owned());
+        let glob = PathGlob::new(text.split('/').map(PathPart::new).collect());
+        let one = PathPattern::new(Keep::Hidden, folder.to_owned(), glob, (*text).to_owned());
         one.unwrap().with_origin(*origin)
     };
     names.iter().map(pattern).collect()
 }
 
-fn starts(folder: &Path, sought: &[Sought]) -> BTreeMap<PathBuf, Vec<(usize, Stand)>> {
-    let stands = sought.iter().enumerate().map(|(at, one)| (at, one.start())).collect();
+fn starts(folder: &Path, sought: &[PathPattern]) -> BTreeMap<PathBuf, Vec<(usize, MatchState)>> {
+    let stands = sought.iter().enumerate().map(|(at, one)| (at, one.glob().start())).collect();
     BTreeMap::from([(folder.to_owned(), stands)])
 }
 
 fn search(folder: &Path, names: &[&str], kept_in: Option<&Path>) -> Vec<String> {
     let names: Vec<_> = names.iter().map(|name| (*name, Origin::Trusted)).collect();
     let sought = patterns(folder, &names);
-    let search = Search::new(&sought, Searched::default(), None);
+    let search = PatternSearch::new(&sought, SearchResult::default(), None);
     let searched = search.run(starts(folder, &sought), kept_in.map(Path::to_owned));
     assert!(searched.incomplete.is_empty() && searched.gap.is_none(), "{searched:?}");
     let below = |path: &PathBuf| path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
@@ -91,13 +89,13 @@ fn a_later_process_uses_what_was_kept_unless_it_is_not_as_it_was_written() {
     let key = key(&sought, &starts(root, &sought));
     let file = state.path().join(HEXLOWER.encode(&key));
     let run = || {
-        let search = Search::new(&sought, Searched::default(), None);
+        let search = PatternSearch::new(&sought, SearchResult::default(), None);
         search.run(starts(root, &sought), Some(state.path().to_owned())).found.len()
     };
     assert_eq!(run(), 1);
     let kept = crate::launch::jail::cache::read_file(&file, &key).unwrap();
     assert_eq!(kept.len(), 41);
-    assert_eq!(kept, Known::of(&key, None).folders, "what is read is what was written");
+    assert_eq!(kept, KnownFolders::of(&key, None).folders, "what is read is what was written");
     assert!(crate::launch::jail::cache::read_file(&file, &[0; 32]).is_none(), "of another search");
     let text = fs::read(&file).unwrap();
     for broken in [&text[..text.len() - 1], &text[..10], &[text.as_slice(), b"x"].concat(), b""] {
@@ -114,8 +112,8 @@ fn shallow_folders_come_first_and_what_is_not_reached_is_named() {
     let deep: PathBuf = std::iter::repeat_n("a", 60).collect();
     put(root, deep.join(".env").to_str().unwrap());
     let sought = patterns(root, &[("**/.env", Origin::Shipped), ("z/*.key", Origin::Trusted)]);
-    let mut search = Search::new(&sought, Searched::default(), None);
-    search.bounds = Bounds::with_entries_left(20);
+    let mut search = PatternSearch::new(&sought, SearchResult::default(), None);
+    search.bounds = WalkBounds::with_entries_left(20);
     let searched = search.run(starts(root, &sought), None);
     assert_eq!(searched.found.keys().collect::<Vec<_>>(), [&root.join("z/.env")]);
     // All that the second pattern could mean was looked at.
@@ -130,7 +128,7 @@ fn a_search_ends_with_the_time_of_its_call() {
     put(root, "z/.env");
     let sought = patterns(root, &[("**/.env", Origin::Shipped)]);
     let search = |until| {
-        let search = Search::new(&sought, Searched::default(), until);
+        let search = PatternSearch::new(&sought, SearchResult::default(), until);
         search.run(starts(root, &sought), None)
     };
     let cut = search(Some(Instant::now()));
@@ -151,7 +149,7 @@ fn a_later_search_reads_only_the_folders_that_were_touched() {
     settle();
     let sought = patterns(root, &[("**/.env", Origin::Shipped)]);
     let run = || {
-        let search = Search::new(&sought, Searched::default(), None);
+        let search = PatternSearch::new(&sought, SearchResult::default(), None);
         let searched = search.run(starts(root, &sought), Some(state.path().to_owned()));
         (searched.read, searched.entries)
     };
@@ -159,4 +157,29 @@ fn a_later_search_reads_only_the_folders_that_were_touched() {
     assert_eq!(run(), (0, 300));
     put(root, "d7/e/other");
     assert_eq!(run(), (1, 301));
+}
+
+#[test]
+fn searches_for_something_else_or_elsewhere_have_other_keys() {
+    let key_of = |folder: &str, names: &[(&str, Origin)]| {
+        let sought = patterns(Path::new(folder), names);
+        key(&sought, &starts(Path::new(folder), &sought))
+    };
+    let [env, pem] = [("**/.env", Origin::Shipped), ("*.pem", Origin::Shipped)];
+    let first = key_of("/p/ab/c", &[env, pem]);
+    assert_eq!(first, key_of("/p/ab/c", &[env, pem]));
+    let sought = patterns(Path::new("/p/ab/c"), &[env, pem]);
+    let packages: Vec<_> = sought.iter().cloned().map(PathPattern::outside_packages).collect();
+    let others = [
+        key_of("/p/a/bc", &[env, pem]),
+        key_of("/p/ab/c", &[pem, env]),
+        key_of("/p/ab/c", &[env]),
+        key_of("/p/ab/c", &[env, ("*.pen", Origin::Shipped)]),
+        key_of("/p/ab/c", &[env, ("*.pem", Origin::Trusted)]),
+        key(&sought, &starts(Path::new("/p/ab"), &sought)),
+        key(&sought, &BTreeMap::from([("/p/ab/c".into(), vec![(0, sought[0].glob().start())])])),
+        key(&packages, &starts(Path::new("/p/ab/c"), &packages)),
+    ];
+    let all: BTreeSet<_> = others.into_iter().chain([first]).collect();
+    assert_eq!(all.len(), 9);
 }

@@ -1,0 +1,21 @@
+//! 3: makes a link in the project to a file outside, and writes through it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use stockade_sandbox::Mechanism::{Landlock, MountNamespace};
+
+use crate::support::{Attack, Reason, done};
+
+pub(crate) const ATTACK: Attack = Attack {
+    module: module_path!(),
+    number: 3,
+    attempt: |aim| {
+        symlink(aim.outside("canary"), "link")?;
+        done(fs::write("link", "evil"))
+    },
+    reached: |scene, _| scene.read("outside/canary") == "evil",
+    refused: &[Reason::Errno(libc::ENOENT)],
+    locks: &[&[MountNamespace], &[Landlock]],
+    ..Attack::CALL
+};

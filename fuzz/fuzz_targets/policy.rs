@@ -1,0 +1,11 @@
+//! The text of a policy file.
+
+#![no_main]
+
+#[path = "../src/targets.rs"]
+#[expect(dead_code, reason = "each target is a function of it")]
+mod targets;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| targets::policy(text));
