@@ -71,9 +71,18 @@ fn calls_share_a_folder_and_ipc_and_other_sessions_have_their_own() {
     assert_ne!(names(&space), names(&other));
     let host = ["ipc", "net"].map(|kind| fs::read_link(format!("/proc/self/ns/{kind}")).unwrap());
     assert!(host.iter().all(|name| !names(&space).contains(name.to_str().unwrap())));
-    let own = |kind| said(&space, &format!("readlink /proc/self/ns/{kind}"));
-    for kind in ["user", "pid", "mnt"] {
-        assert_ne!(own(kind), own(kind), "{kind}");
+    // Both at once: the number of a namespace that is gone is used again.
+    let own = "readlink /proc/self/ns/user /proc/self/ns/pid /proc/self/ns/mnt";
+    let waits = format!("{own}; touch /tmp/ready; while [ ! -e /tmp/go ]; do sleep 0.01; done");
+    let mut first = start(joined(closed("/bin/sh"), &space, Leftovers::End), &waits);
+    let second = said(
+        &space,
+        &format!("while [ ! -e /tmp/ready ]; do sleep 0.01; done; {own}; touch /tmp/go"),
+    );
+    let (ended, first, _) = finish(&mut first);
+    assert_eq!((ended.status, first.lines().count()), (Status::Code(0), 3), "{first}");
+    for (first, second) in first.lines().zip(second.lines()) {
+        assert_ne!(first, second);
     }
 }
 
