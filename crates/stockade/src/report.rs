@@ -217,7 +217,8 @@ impl Report {
                 let wall = outcome.usage.wall;
                 match limit {
                     LimitHit::Wall => {
-                        let after = wall.as_secs_f64();
+                        // From the start of the call, as the deadline counts.
+                        let after = self.duration.max(wall).as_secs_f64();
                         format!(
                             "wall-clock timeout after {after:.1}s (limits.wall; a call can ask for \
                              up to limits.wall_max)"
