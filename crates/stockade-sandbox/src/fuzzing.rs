@@ -11,7 +11,7 @@ use crate::handoff;
 use crate::handshake::{failure_of_init, wait_for_exec, wait_for_init, wait_for_locks};
 use crate::jail::{Jail, encode};
 use crate::memory_file;
-use crate::protocol::plan::{DESCRIPTORS_MAX, ForbiddenPath, PathRule, Plan};
+use crate::protocol::plan::{DESCRIPTORS_MAX, ListedPath, PathRule, Plan};
 use crate::protocol::{ExecMessage, Failure, Plain, Report, Request, VERSION, slot};
 use crate::running::Ended;
 use crate::shim::exec_request::{self, ExecRequest, ShimRequest};
@@ -162,8 +162,11 @@ fn look_at_plan(plan: &ReceivedPlan) {
     if let Ok(rules) = plan.array::<PathRule>(fixed.rules, fixed.rule_count) {
         read = rules.iter().fold(read, |all, rule| all ^ plan.text(rule.path).count_bytes());
     }
-    if let Ok(paths) = plan.array::<ForbiddenPath>(fixed.forbidden, fixed.forbidden_count) {
+    if let Ok(paths) = plan.array::<ListedPath>(fixed.forbidden, fixed.forbidden_count) {
         read = paths.iter().fold(read, |all, path| all ^ plan.text(path.path).count_bytes());
+    }
+    if let Ok(folders) = plan.sealed() {
+        read = folders.iter().fold(read, |all, folder| all ^ plan.text(folder.path).count_bytes());
     }
     if let Ok(filter) = plan.array::<u64>(fixed.filter, fixed.filter_count) {
         read = filter.iter().fold(read, |all, word| all ^ word.count_ones() as usize);

@@ -51,6 +51,10 @@ pub struct Jail {
     /// where [`Self::forbidden`] is. Needs what that needs, see
     /// [`can_refuse_names`](crate::can_refuse_names).
     pub refused: Vec<CString>,
+    /// [Pinned](Mount::Pin) folders that become read-only when the program has ended, for whatever it leaves
+    /// running and for whoever was passed a handle on them: the host may replace a protected file there, which
+    /// takes its cover away. Needs namespaces and a root.
+    pub sealed: Vec<CString>,
     /// A second lock on files, signals and abstract sockets.
     pub landlock: Option<Landlock>,
     /// The filter of system calls.
@@ -144,6 +148,7 @@ impl Jail {
             root: None,
             forbidden: Vec::new(),
             refused: Vec::new(),
+            sealed: Vec::new(),
             landlock: None,
             cgroup: None,
             filter: Some(Filter { sockets: Sockets::Unix, tracing: Tracing::Forbidden }),

@@ -275,8 +275,8 @@ pub(crate) struct Report {
     pub(crate) survivors: u32,
     /// How many processes the program has left running; another report follows when these have ended.
     pub(crate) left_running: u32,
-    /// Always zero.
-    pub(crate) padding: u32,
+    /// One if a pinned folder that was to become read-only did not.
+    pub(crate) unsealed: u32,
     /// User and system time of every process that was reaped.
     pub(crate) cpu_ns: u64,
     /// User and system time of the program itself.

@@ -74,6 +74,9 @@ pub struct Ended {
     pub survivors: u32,
     /// How many processes go on in a sandbox of a session, see [`Running::keep_left`].
     pub left_running: u32,
+    /// Whether a folder of [`Jail::sealed`](crate::Jail::sealed) did not become read-only, because a process
+    /// outside of the sandbox has a file there open for writing, or because init was killed.
+    pub is_unsealed: bool,
 }
 
 /// How a process ended.
@@ -304,6 +307,7 @@ impl Running {
             leftovers: 0,
             survivors: 0,
             left_running: 0,
+            is_unsealed: self.expected.as_ref().is_some_and(Expected::has_sealed),
         })
     }
 
@@ -397,6 +401,7 @@ impl Ended {
             leftovers: report.leftovers,
             survivors: report.survivors,
             left_running: report.left_running,
+            is_unsealed: report.unsealed != 0,
         })
     }
 }

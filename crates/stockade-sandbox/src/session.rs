@@ -49,8 +49,6 @@ pub struct InSession {
     pub pid_base: u32,
     /// Whether processes that the program leaves running stay, or end with it.
     pub leftovers: Leftovers,
-    /// [Pinned](crate::Mount::Pin) folders that become read-only when some stay.
-    pub sealed: Vec<CString>,
 }
 
 /// What becomes of processes that a program leaves running.

@@ -198,6 +198,15 @@ impl Report {
         }
     }
 
+    /// Whether the session of the call is over.
+    pub fn is_session_over(&self) -> bool {
+        let session = match &self.body {
+            Body::Ran(outcome) => outcome.session.as_ref(),
+            Body::Refused(_) | Body::Failed(_) => None,
+        };
+        session.is_some_and(|session| !session.alive)
+    }
+
     /// Notes what has cancelled it, if that was not the caller.
     pub fn note_cancelled_by(&mut self, what: &str) {
         if let Body::Ran(outcome) = &mut self.body

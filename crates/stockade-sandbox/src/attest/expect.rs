@@ -28,7 +28,7 @@ pub(crate) struct Expected {
     pub(super) shared: Vec<(Mechanism, CString)>,
     /// True if there are namespaces, and so an init.
     pub(super) has_namespaces: bool,
-    /// Pinned folders that become read-only for what a program leaves running.
+    /// Pinned folders that become read-only when the program has ended.
     sealed: Vec<String>,
 }
 
@@ -40,8 +40,7 @@ impl Expected {
         let is_joined = |mechanism: Mechanism| {
             mechanism != Mechanism::NetworkNamespace || jail.network == Network::Loopback
         };
-        let sealed = jail.session.iter().flat_map(|session| &session.sealed);
-        expected.sealed = sealed.map(|path| escaped(path)).collect();
+        expected.sealed = jail.sealed.iter().map(|path| escaped(path)).collect();
         expected.shared = shared.filter(|(mechanism, _)| is_joined(*mechanism)).collect();
         for mount in jail.root.iter().flatten() {
             expected.add(mount);
@@ -88,6 +87,11 @@ impl Expected {
             self.pinned.retain(|path| !path.starts_with(&beneath));
             self.protected.push(folder);
         }
+    }
+
+    /// Returns whether folders are to become read-only when the program has ended.
+    pub(crate) fn has_sealed(&self) -> bool {
+        !self.sealed.is_empty()
     }
 
     /// The same with these cgroups.

@@ -20,7 +20,7 @@ use crate::memory_file::sealed;
 use crate::protocol::UNLIMITED;
 use crate::protocol::plan::creation_log::PATHS_MAX;
 use crate::protocol::plan::{
-    DESCRIPTORS_MAX, ForbiddenPath, NONE, PathRule, Plan, names, new, op, option, session,
+    DESCRIPTORS_MAX, ListedPath, NONE, PathRule, Plan, names, new, op, option, session,
 };
 use crate::session::{FolderLimits, Leftovers};
 
@@ -181,12 +181,6 @@ pub(crate) fn encode(jail: &Jail) -> io::Result<EncodedPlan<'_>> {
         for (_, one) in mounts.iter().zip(&mut root.ops).filter(|(mount, _)| is_entered(mount)) {
             one.flags |= op::ENTERED;
         }
-        let sealed = jail.session.iter().flat_map(|session| &session.sealed);
-        for path in sealed {
-            let is_pin = |mount: &Mount| matches!(mount, Mount::Pin { target } if target == path);
-            let pins = mounts.iter().zip(&mut root.ops).filter(|(mount, _)| is_pin(mount));
-            pins.for_each(|(_, one)| one.flags |= op::SEALED_LATER);
-        }
         plan.base = blob.text(base()?);
         plan.root_options = blob.text(ROOT_OPTIONS);
         plan.ops = blob.array(&root.ops);
@@ -302,6 +296,12 @@ fn encode_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()>
         plan.rules = blob.array(&rules);
         plan.rule_count = length(&rules);
     }
+    if jail.form == Form::Namespaces && jail.root.is_some() {
+        let sealed: Vec<_> =
+            jail.sealed.iter().map(|path| ListedPath { path: blob.text(path) }).collect();
+        plan.sealed = blob.array(&sealed);
+        plan.sealed_count = length(&sealed);
+    }
     if let Some(filter) = jail.filter {
         let instructions = filter.compile(jail.names());
         plan.filter = blob.array(&instructions);
@@ -316,8 +316,7 @@ fn encode_locks(jail: &Jail, plan: &mut Plan, blob: &mut Blob) -> io::Result<()>
         return Err(Errno::TOOBIG.into());
     }
     plan.names = names;
-    let forbidden: Vec<_> =
-        paths.iter().map(|path| ForbiddenPath { path: blob.text(path) }).collect();
+    let forbidden: Vec<_> = paths.iter().map(|path| ListedPath { path: blob.text(path) }).collect();
     plan.forbidden = blob.array(&forbidden);
     plan.forbidden_count = length(&forbidden);
     Ok(())

@@ -187,7 +187,8 @@ impl Mount {
         Ok(all)
     }
 
-    pub(crate) fn target(&self) -> &CStr {
+    /// Its path in the sandbox.
+    pub fn target(&self) -> &CStr {
         match self {
             Self::Bind { target, .. }
             | Self::Memory { target, .. }

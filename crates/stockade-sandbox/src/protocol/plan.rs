@@ -75,6 +75,10 @@ pub(crate) struct Plan {
     pub(crate) forbidden: u64,
     /// How many they are.
     pub(crate) forbidden_count: u64,
+    /// The array of pinned folders that become read-only with the end of the program.
+    pub(crate) sealed: u64,
+    /// How many they are.
+    pub(crate) sealed_count: u64,
     /// The number of the first descriptor of a file that enters a cgroup; that of version 2 first.
     pub(crate) entrances: u32,
     /// How many of those files there are.
@@ -217,6 +221,8 @@ impl Plan {
             filter_count: 0,
             forbidden: 0,
             forbidden_count: 0,
+            sealed: 0,
+            sealed_count: 0,
             entrances: NONE,
             entrance_count: 0,
             unified: NONE,
@@ -245,10 +251,10 @@ pub(crate) struct PathRule {
     pub(crate) rights: u64,
 }
 
-/// A name that must not be made.
+/// A path of one of the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub(crate) struct ForbiddenPath {
+pub(crate) struct ListedPath {
     /// The path in the sandbox.
     pub(crate) path: u64,
 }
@@ -317,8 +323,6 @@ pub(crate) mod op {
     pub(crate) const IN_PROC: u32 = 1 << 3;
     /// The program starts in the hidden folder, so that it can be entered.
     pub(crate) const ENTERED: u32 = 1 << 4;
-    /// The cover becomes read-only when the program leaves something running.
-    pub(crate) const SEALED_LATER: u32 = 1 << 5;
 }
 
 // SAFETY: integers only, and the assertion below shows no padding.
@@ -330,8 +334,8 @@ unsafe impl Plain for Op {}
 unsafe impl Plain for PathRule {}
 
 // SAFETY: one word.
-unsafe impl Plain for ForbiddenPath {}
+unsafe impl Plain for ListedPath {}
 
 const _: () = assert!(size_of::<PathRule>() == 16);
-const _: () = assert!(size_of::<Plan>() == 18 * 4 + 15 * 8);
+const _: () = assert!(size_of::<Plan>() == 18 * 4 + 17 * 8);
 const _: () = assert!(size_of::<Op>() == 4 * 4 + 6 * 8);

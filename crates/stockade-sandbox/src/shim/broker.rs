@@ -35,7 +35,7 @@ use super::run::{At, StepError};
 use super::sys::{self, Errno, Fd, Forked, Pid, Poll, notices, pr};
 use super::{apply, exec_channel, init};
 use crate::protocol::mechanism::Mechanism;
-use crate::protocol::plan::ForbiddenPath;
+use crate::protocol::plan::ListedPath;
 use crate::protocol::step::Step;
 use crate::protocol::{Failure, kind};
 
@@ -96,7 +96,7 @@ impl Broker {
         sys::prctl(pr::SET_DUMPABLE, 0).at(Step::LearnNames)?;
         let machine = Machine::new().at(Step::LearnNames)?;
         let mut forbidden = ForbiddenPaths::new();
-        let names = plan.array::<ForbiddenPath>(plan.fixed.forbidden, plan.fixed.forbidden_count);
+        let names = plan.array::<ListedPath>(plan.fixed.forbidden, plan.fixed.forbidden_count);
         let names = names.at(Step::LearnNames)?;
         if creations.is_some() {
             for name in names {

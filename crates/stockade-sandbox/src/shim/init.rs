@@ -148,7 +148,7 @@ const LISTENER_CHANNEL: Fd = PROC + 1;
 
 /// `CAP_SYS_PTRACE`, without which a program could hide from being counted.
 const TO_SEE_ALL: u64 = sys::locks::cap::SYS_PTRACE;
-/// `CAP_SYS_ADMIN`, with which mounts become read-only when something is left running.
+/// `CAP_SYS_ADMIN`, with which mounts become read-only when the program has ended.
 const TO_SEAL: u64 = sys::locks::cap::SYS_ADMIN;
 
 /// Init while there is a program.
@@ -162,6 +162,7 @@ struct InitLoop<'a> {
     status: Option<i32>,
     program_cpu_ns: u64,
     leftovers: u32,
+    is_sealed: bool,
     plan: &'a ReceivedPlan,
     /// True if every process that can be signalled is in the sandbox; only a test can have it
     /// otherwise.
@@ -194,7 +195,7 @@ impl<'a> InitLoop<'a> {
                 )
             })
             .and_then(|()| {
-                let sealing = if plan.has(option::KEEPS_LEFT) { TO_SEAL } else { 0 };
+                let sealing = if plan.fixed.sealed_count > 0 { TO_SEAL } else { 0 };
                 // Without a user namespace, as a test may have it, there is no such capability.
                 let seeing = sys::locks::set_capabilities(TO_SEE_ALL | sealing);
                 seeing.or_else(|_| sys::locks::set_capabilities(0))
@@ -217,6 +218,7 @@ impl<'a> InitLoop<'a> {
             status: None,
             program_cpu_ns: 0,
             leftovers: 0,
+            is_sealed: plan.fixed.sealed_count == 0,
             plan,
             is_alone,
         }
@@ -231,7 +233,7 @@ impl<'a> InitLoop<'a> {
                 cause = self.watch();
             }
         }
-        let survivors = self.kill();
+        let survivors = self.end_all();
         if let (0, Some(broker)) = (survivors, &mut self.broker) {
             broker.finish();
         }
@@ -269,7 +271,10 @@ impl<'a> InitLoop<'a> {
                 match read_command() {
                     Some(HostCommand::Kill) => return cause::KILLED,
                     // Everything goes with it.
-                    Some(HostCommand::Gone) => sys::exit(0),
+                    Some(HostCommand::Gone) => {
+                        self.end_all();
+                        sys::exit(0)
+                    }
                     None => {}
                 }
             }
@@ -321,14 +326,29 @@ impl<'a> InitLoop<'a> {
         }
         let Count::Within(left_running @ 1..) = count(self.proc, usize::MAX) else { return false };
         // Whatever has a protected folder open for writing is ended with all others.
-        if root::seal_in_child(self.plan).is_err()
-            || sys::locks::set_capabilities(TO_SEE_ALL).is_err()
-        {
+        if !self.seal() {
             return false;
         }
         let report = Report { left_running, ..self.report(cause::EXITED, 0) };
         self.program = 0;
         sys::send(CONTROL, &report, None).is_ok()
+    }
+
+    /// Kills everything and makes the pinned folders read-only, which a process of another sandbox may have a
+    /// handle on: how many processes remain.
+    fn end_all(&mut self) -> u32 {
+        let survivors = self.kill();
+        self.seal();
+        survivors
+    }
+
+    /// Makes the pinned folders read-only, once; returns whether they are.
+    fn seal(&mut self) -> bool {
+        if !self.is_sealed {
+            self.is_sealed = root::seal_in_child(self.plan).is_ok()
+                && sys::locks::set_capabilities(TO_SEE_ALL).is_ok();
+        }
+        self.is_sealed
     }
 
     /// Reaps what has ended, and says whether any process is left.
@@ -417,6 +437,7 @@ impl<'a> InitLoop<'a> {
             cause,
             leftovers: self.leftovers,
             survivors,
+            unsealed: u32::from(!self.is_sealed),
             cpu_ns: usage.cpu_ns,
             program_cpu_ns: self.program_cpu_ns,
             peak_rss_bytes: usage.peak_rss_bytes,

@@ -13,7 +13,9 @@ use super::run::{At, StepError};
 use super::sys::{self, Errno, Fd};
 use crate::protocol::Plain;
 use crate::protocol::mechanism::Mechanism;
-use crate::protocol::plan::{ASIDE_MAX, DESCRIPTORS_MAX, NONE, Op, Plan, names, session};
+use crate::protocol::plan::{
+    ASIDE_MAX, DESCRIPTORS_MAX, ListedPath, NONE, Op, Plan, names, session,
+};
 use crate::protocol::step::Step;
 
 /// A plan with its descriptors and its data in memory.
@@ -111,6 +113,11 @@ impl ReceivedPlan {
     /// The operations that fill the root.
     pub(crate) fn ops(&self) -> sys::Result<&'static [Op]> {
         self.array(self.fixed.ops, self.fixed.op_count)
+    }
+
+    /// The pinned folders that become read-only with the end of the program.
+    pub(crate) fn sealed(&self) -> sys::Result<&'static [ListedPath]> {
+        self.array(self.fixed.sealed, self.fixed.sealed_count)
     }
 
     /// The array at an offset.

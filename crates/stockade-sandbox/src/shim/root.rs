@@ -241,13 +241,13 @@ fn cover_in_child(root: Fd, target: &CStr, one: &Op) -> sys::Result<()> {
     mount_on(again, place, one.attributes, Depth::All)
 }
 
-/// Makes pinned folders read-only, for a program that is left running: over its long life the host may
-/// replace a protected file in them, which takes its cover away. Fails while something there is open
-/// for writing, and where the pinned folder is no longer there.
+/// Makes pinned folders read-only when the program has ended, for what it leaves running and for whoever was
+/// passed a handle on them: in time the host may replace a protected file there, which takes its cover
+/// away. Fails while something there is open for writing, and where the pinned folder is no longer there.
 pub(crate) fn seal_in_child(plan: &ReceivedPlan) -> sys::Result<()> {
     let root = mounts::handle(c"/")?;
-    for one in plan.ops()?.iter().filter(|one| one.flags & op::SEALED_LATER != 0) {
-        let mount = mounts::find(root, plan.text(one.target))?;
+    for folder in plan.sealed()? {
+        let mount = mounts::find(root, plan.text(folder.path))?;
         mounts::set_attributes(mount, attr::RDONLY, Depth::All)?;
         sys::close(mount);
     }

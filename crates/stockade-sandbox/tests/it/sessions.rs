@@ -32,7 +32,7 @@ pub(crate) fn joined(mut jail: Jail, space: &Arc<SessionSpace>, leftovers: Lefto
         }
     }
     let space = Arc::clone(space);
-    jail.session = Some(InSession { space, pid_base: 0, leftovers, sealed: Vec::new() });
+    jail.session = Some(InSession { space, pid_base: 0, leftovers });
     jail.network = Network::Loopback;
     // Programs that connect and listen.
     jail.filter = jail.filter.map(|filter| stockade_sandbox::Filter {
@@ -188,7 +188,7 @@ fn pinned_folders_are_sealed_for_what_stays_and_a_writer_there_does_not_stay() {
         let mounts = jail.root.as_mut().unwrap();
         mounts.push(Mount::Pin { target: path(&git) });
         mounts.push(Mount::Protect { target: path(&git.join("config")) });
-        jail.session.as_mut().unwrap().sealed = vec![path(&git)];
+        jail.sealed = vec![path(&git)];
         jail
     };
     let line = format!(
@@ -301,8 +301,20 @@ s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
 rights = array.array(\"i\", [os.open(\".\", os.O_PATH)])
 s.sendmsg([b\"x\"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])' ";
 
+/// What has become of the project when a handle on it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    /// The host has replaced a protected file, which takes its cover away.
+    Replaced,
+}
+
 /// What a sandbox can do with a handle on the project that another has passed to it and that has ended.
-fn use_of_a_passed_folder(left_out: &[stockade_sandbox::Mechanism], is_in_session: bool) -> String {
+fn use_of_a_passed_folder(
+    break_it: fn(&mut Jail),
+    is_in_session: bool,
+    meanwhile: Meanwhile,
+) -> String {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_owned();
     fs::create_dir(root.join("kept")).unwrap();
@@ -316,7 +328,8 @@ fn use_of_a_passed_folder(left_out: &[stockade_sandbox::Mechanism], is_in_sessio
         mounts.push(Mount::Hide { target: path(&root.join("hidden")) });
         mounts.push(Mount::Pin { target: path(&root.join("kept")) });
         mounts.push(Mount::Protect { target: path(&root.join("kept/config")) });
-        jail.faults.left_out.extend(left_out);
+        jail.sealed = vec![path(&root.join("kept"))];
+        break_it(&mut jail);
         if is_in_session { joined(jail, &space, Leftovers::End) } else { jail }
     };
     let begin = |line: &str| start_jailed_if(shell(line), jail(), |_| true).unwrap();
@@ -331,7 +344,11 @@ fn use_of_a_passed_folder(left_out: &[stockade_sandbox::Mechanism], is_in_sessio
         assert!(within(LONG, || root.join("s.up").exists()));
     }
     let (ended, _, stderr) = finish(&mut begin(&format!("{at}{PASS}{socket}")));
-    assert_eq!(ended.status, Status::Code(0), "{stderr}");
+    assert_eq!((ended.status, ended.is_unsealed), (Status::Code(0), false), "{stderr}");
+    if meanwhile == Meanwhile::Replaced {
+        fs::write(root.join("kept/config.lock"), "changed\n").unwrap();
+        fs::rename(root.join("kept/config.lock"), root.join("kept/config")).unwrap();
+    }
     fs::write(root.join("go"), "").unwrap();
     let (ended, _, stderr) = finish(&mut receiver);
     assert_eq!(ended.status, Status::Code(0), "{stderr}");
@@ -340,12 +357,55 @@ fn use_of_a_passed_folder(left_out: &[stockade_sandbox::Mechanism], is_in_sessio
 
 #[test]
 fn a_passed_folder_stays_covered_when_the_sandbox_that_passed_it_is_gone() {
+    use stockade_sandbox::Mechanism;
     for is_in_session in [false, true] {
-        let seen = use_of_a_passed_folder(&[], is_in_session);
-        assert_eq!(seen, "refused hidden\nrefused kept/config\n");
+        let seen = |break_it| use_of_a_passed_folder(break_it, is_in_session, Meanwhile::Nothing);
+        assert_eq!(seen(|_| ()), "refused hidden\nrefused kept/config\n");
         // The control: covers that are not locked go with their sandbox.
-        let seen =
-            use_of_a_passed_folder(&[stockade_sandbox::Mechanism::LockedMounts], is_in_session);
-        assert_eq!(seen, "opened hidden\nopened kept/config\n");
+        let unlocked = seen(|jail| jail.faults.left_out.push(Mechanism::LockedMounts));
+        assert_eq!(unlocked, "opened hidden\nopened kept/config\n");
     }
+}
+
+#[test]
+fn a_passed_folder_cannot_be_written_when_the_host_replaces_what_was_covered() {
+    for is_in_session in [false, true] {
+        let seen = |break_it| use_of_a_passed_folder(break_it, is_in_session, Meanwhile::Replaced);
+        assert_eq!(seen(|_| ()), "refused hidden\nrefused kept/config\n");
+        // The control: a folder that stays as it was with the end of its sandbox.
+        let unsealed = seen(|jail| jail.sealed.clear());
+        assert_eq!(unsealed, "refused hidden\nopened kept/config\n");
+    }
+}
+
+#[test]
+fn a_writer_elsewhere_keeps_a_folder_from_being_sealed_and_that_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_owned();
+    fs::create_dir(root.join("kept")).unwrap();
+    let path = |path: &Path| text(path.to_str().unwrap());
+    let jail = || {
+        let mut jail = project(&root);
+        jail.root.as_mut().unwrap().push(Mount::Pin { target: path(&root.join("kept")) });
+        jail.sealed = vec![path(&root.join("kept"))];
+        jail
+    };
+    let begin = |line: &str| start_jailed_if(shell(line), jail(), |_| true).unwrap();
+    let at = format!("cd {}; ", root.display());
+    let holds = "python3 -c 'import os, socket, time
+s = socket.socket(socket.AF_UNIX); s.bind(\"s\"); s.listen(); open(\"up\", \"w\").close()
+c, _ = s.accept(); held = c.recvmsg(9, 100); open(\"held\", \"w\").close()
+while not os.path.exists(\"go\"): time.sleep(0.02)'";
+    let mut holder = begin(&format!("{at}{holds}"));
+    assert!(within(LONG, || root.join("up").exists()));
+    let passes = "python3 -c 'import array, os, socket, time
+s = socket.socket(socket.AF_UNIX); s.connect(\"s\")
+rights = array.array(\"i\", [os.open(\"kept/file\", os.O_WRONLY | os.O_CREAT)])
+s.sendmsg([b\"x\"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+while not os.path.exists(\"held\"): time.sleep(0.02)'";
+    let (ended, _, stderr) = finish(&mut begin(&format!("{at}{passes}")));
+    assert_eq!((ended.status, ended.is_unsealed), (Status::Code(0), true), "{stderr}");
+    fs::write(root.join("go"), "").unwrap();
+    let (ended, _, stderr) = finish(&mut holder);
+    assert_eq!((ended.status, ended.is_unsealed), (Status::Code(0), false), "{stderr}");
 }

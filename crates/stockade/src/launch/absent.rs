@@ -97,6 +97,21 @@ impl Writable {
         Ok(Self { path, handle: Arc::new(handle) })
     }
 
+    /// Where it was when it was opened.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder itself.
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// Whether anything in it has this name, or that cannot be seen.
+    pub(super) fn has(&self, name: &OsStr) -> bool {
+        !is_missing(&self.handle, name)
+    }
+
     /// The folder of a list that holds this path, and the names below it.
     fn of_path<'a>(all: &'a [Self], path: &Path) -> Option<(&'a Self, Vec<OsString>)> {
         all.iter().find_map(|one| {

@@ -201,6 +201,7 @@ fn run(
             covered: laid.cover.present,
             absent: laid.absent,
             disk,
+            ..Guards::default()
         },
         limits,
         hints: terms.hints,

@@ -101,6 +101,7 @@ pub(super) fn start(plan: ProgramPlan) -> Result<SupervisedRun, Failure> {
             covered: cover.present,
             absent,
             disk,
+            ..Guards::default()
         },
         limits: setup.common.limits,
         hints: terms.hints,

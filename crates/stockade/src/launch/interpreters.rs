@@ -133,7 +133,7 @@ fn leased_run(
         tier,
         enforcement,
         // Nothing of the disk can be written by code.
-        guards: Guards { covered, absent, since, disk: None },
+        guards: Guards { covered, absent, since, ..Guards::default() },
         before,
         joined: None,
         ports: None,

@@ -53,7 +53,7 @@ use super::disk::Disk;
 use super::git::GitSettings;
 use super::ports::{IfTaken, OpenPorts};
 use super::run::{Guards, SupervisedRun};
-use super::session::JoinedCall;
+use super::session::{JoinedCall, without_repository};
 use super::setup::Setup;
 use super::spec::{added, input, not_started, spec};
 use super::tree::ProgramTree;
@@ -70,6 +70,7 @@ struct PreparedJail {
     cover: PathMasks,
     absent: Vec<Absent>,
     writable: Vec<Writable>,
+    without_repository: Vec<Writable>,
     disk: Option<Disk>,
     program: CString,
     folder: InBox,
@@ -92,6 +93,7 @@ fn make(
     }
     let mounts = jail.root.as_deref().unwrap_or_default();
     let writable = writable_in(mounts)?;
+    let without_repository = without_repository(&writable, mounts);
     let absent = absent::watched(&cover.unenforced(), &common.files, &writable)?;
     let disk = disk_of_box(mounts, &common.limits)?;
     let has_broker = !jail.forbidden.is_empty();
@@ -100,7 +102,9 @@ fn make(
         error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
         error => Unavailable::at(error),
     })?;
-    Ok(PreparedJail { ready, cover, absent, writable, disk, program, folder })
+    let made =
+        PreparedJail { ready, cover, absent, writable, without_repository, disk, program, folder };
+    Ok(made)
 }
 
 /// Where in the box the program starts: in the folder that was judged, or where the box hides it.
@@ -129,7 +133,8 @@ fn run(
     admit_shipped(&mut enforcement, &made.cover.present, &made.cover.gaps);
     let taken = if joined.is_some() { IfTaken::Note } else { IfTaken::Fail };
     let ports = OpenPorts::open(&setup.ports, &made.ready, taken)?;
-    let PreparedJail { ready, cover, absent, writable, disk, program, folder } = made;
+    let PreparedJail { ready, cover, absent, writable, without_repository, disk, program, folder } =
+        made;
     let started = Instant::now();
     let git = GitSettings::for_cover(&cover);
     let spec = spec(&cleared, added(&common, None, &git, ready.cgroup())?)?;
@@ -142,7 +147,7 @@ fn run(
         input: input(cleared),
         tier: Tier::Jail,
         enforcement,
-        guards: Guards { absent, disk, since, covered: cover.present },
+        guards: Guards { absent, disk, since, covered: cover.present, without_repository },
         limits: common.limits,
         hints: terms.hints,
         before: None,

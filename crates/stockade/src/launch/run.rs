@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stockade_sandbox::{Cause, CgroupUsage, EndFolder, Ended};
 
-use super::absent::{Absent, Maker};
+use super::absent::{Absent, Maker, Writable};
 use super::caller::CallerLink;
 use super::disk::Disk;
 use super::explain;
@@ -62,6 +62,8 @@ pub(crate) struct SessionResult {
     pub(crate) folder: Option<EndFolder>,
     /// What it has left running.
     pub(crate) left: Option<LeftRun>,
+    /// Whether somebody may hold a handle by which protected files can be written, now that it has ended.
+    pub(crate) is_unsealed: bool,
 }
 
 /// What must not change outside of the tree while it runs.
@@ -75,6 +77,8 @@ pub(super) struct Guards {
     pub(super) since: Option<CreatedPaths>,
     /// The disk that the run can fill.
     pub(super) disk: Option<Disk>,
+    /// Folders without a repository, in which none may appear while something is left running.
+    pub(super) without_repository: Vec<Writable>,
 }
 
 impl SupervisedRun {
@@ -123,6 +127,7 @@ impl SupervisedRun {
         notes.extend(ports.iter().flat_map(OpenPorts::notes).cloned());
         let was_killed = matches!(&seen.end, End::Ended(ended) if ended.cause == Cause::Killed);
         let leaves_running = self.joined.is_some() && leaves_running(&seen);
+        let is_unsealed = is_unsealed(&seen);
         let (stdout, stderr) = (seen.stdout, seen.stderr);
         let outcome = Outcome {
             exit,
@@ -150,7 +155,7 @@ impl SupervisedRun {
             outcome.notes.push(note);
         }
         outcome.changes = self.before.map(Snapshot::compare);
-        let session = self.joined.map(|joined| SessionResult { joined, folder, left });
+        let session = self.joined.map(|joined| SessionResult { joined, folder, left, is_unsealed });
         Ok(FinishedRun { outcome, session })
     }
 }
@@ -161,11 +166,23 @@ impl From<Outcome> for FinishedRun {
     }
 }
 
+/// Whether protected folders did not become read-only when it ended.
+fn is_unsealed(seen: &Observation) -> bool {
+    match &seen.end {
+        End::Ended(ended) => ended.is_unsealed,
+        End::Lost => true,
+    }
+}
+
 /// Whether processes go on that the program has started, and may.
 fn leaves_running(seen: &Observation) -> bool {
     let has_left = |ended: &Ended| ended.left_running > 0 && ended.cause == Cause::Exited;
     !seen.was_told_to_end && matches!(&seen.end, End::Ended(ended) if has_left(ended))
 }
+
+/// Said where protected folders did not become read-only at the end.
+const UNSEALED: &str = "a process outside of the sandbox may hold a handle by which .git can be written: one \
+                        has a file there open for writing, or the sandbox was killed as a whole";
 
 /// How the program ended, what the tree used, and the program's own processor time.
 fn end_of(
@@ -177,6 +194,9 @@ fn end_of(
         End::Ended(ended) => {
             if ended.survivors > 0 {
                 lose(enforcement, Guarantee::Processes, "some processes could not be killed");
+            }
+            if ended.is_unsealed {
+                lose(enforcement, Guarantee::Protected, UNSEALED);
             }
             (exit_of(ended.status), usage(ended, seen), ended.program_cpu)
         }

@@ -4,6 +4,7 @@
 //! sandbox first joins them, and go with the session and the last sandbox in it.
 
 mod left;
+mod new_repository;
 mod processes;
 mod ring;
 mod working_folder;
@@ -19,6 +20,7 @@ use stockade_sandbox::{EndFolder, FolderLimits, SessionSpace};
 use self::left::LeftCalls;
 pub(crate) use self::left::LeftRun;
 pub use self::left::{LeftCall, LeftEnd, over_budget};
+pub(super) use self::new_repository::without_repository;
 pub use self::ring::LogRing;
 pub use self::working_folder::FileIdentity;
 use self::working_folder::WorkingFolder;
@@ -63,6 +65,20 @@ struct SessionState {
     folder: Option<WorkingFolder>,
     watchers: Vec<JoinHandle<()>>,
     is_over: bool,
+}
+
+/// Why processes that a call has left running were ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotKept {
+    /// Nothing could watch them.
+    #[error("nothing could watch them: {0}")]
+    Unwatched(#[from] io::Error),
+    /// A repository has appeared.
+    #[error(
+        "a repository has appeared at {0:?}, whose configuration and hooks could not be protected from them; \
+         start them again in a call of their own"
+    )]
+    Repository(PathBuf),
 }
 
 /// A call in its session, until it has ended.
@@ -128,6 +144,15 @@ impl Sessions {
     /// The sessions that there are.
     pub fn list(&self) -> Vec<Arc<Session>> {
         self.lock().values().cloned().collect()
+    }
+
+    /// Lets the next call of this name begin a session of its own, if the name still means this one.
+    pub(crate) fn forget(&self, joined: &JoinedCall) {
+        let mut sessions = self.lock();
+        let is_it = |session: &Arc<Session>| Arc::ptr_eq(session, &joined.session);
+        if sessions.get(joined.session.name()).is_some_and(is_it) {
+            sessions.remove(joined.session.name());
+        }
     }
 
     /// Ends a session and what its calls have left running; whether there was one. A call that runs in it
@@ -240,6 +265,12 @@ impl JoinedCall {
         }
     }
 
+    /// Ends what the session has left running: it may hold what it must not. What runs in it now leaves
+    /// nothing.
+    pub(crate) fn end_session(&self) {
+        self.session.end();
+    }
+
     /// Learns where a line has ended, for the next call: a directory beneath the root, by a path without
     /// symbolic links, and only if no other call of the session has run meanwhile.
     pub(crate) fn set_folder(&self, told: &EndFolder, root: &Path) -> Option<PathBuf> {
@@ -254,16 +285,20 @@ impl JoinedCall {
     }
 
     /// Takes over what the call has left running; which processes these are. `tell` learns of their end.
-    /// In a session that is over they end at once.
+    /// In a session that is over they end at once, and so they do where a repository has appeared.
     pub(crate) fn keep(
         &self,
         call: &CallId,
         left: LeftRun,
         tell: impl FnOnce(LeftEnd) + Send + 'static,
-    ) -> io::Result<Vec<LeftProcess>> {
+    ) -> Result<Vec<LeftProcess>, NotKept> {
         let mut state = self.session.lock();
         if state.is_over {
             return Ok(Vec::new());
+        }
+        let repositories = left.repositories();
+        if let Some(path) = repositories.appeared() {
+            return Err(NotKept::Repository(path));
         }
         let call = Arc::new(LeftCall::new(call.clone(), LogRing::create()?)?);
         left.look(&call);
@@ -271,7 +306,7 @@ impl JoinedCall {
         let own = Arc::clone(&call);
         all.lock().push(Arc::clone(&call));
         let watch = move || {
-            let end = left.watch(&own, &all);
+            let end = left.watch(&own, &all, repositories);
             all.lock().retain(|one| !Arc::ptr_eq(one, &own));
             tell(end);
             own.set_over();
@@ -284,7 +319,7 @@ impl JoinedCall {
             }
             Err(error) => {
                 self.session.left.lock().retain(|one| !Arc::ptr_eq(one, &call));
-                Err(error)
+                Err(error.into())
             }
         }
     }

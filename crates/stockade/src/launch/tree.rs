@@ -97,6 +97,16 @@ pub(super) trait Tree: Debug + Send {
         self.running().lost().unwrap_or_default().into_iter().map(Loss::Mechanism).collect()
     }
 
+    /// Readable when something outside of it may have happened that it has to end for.
+    fn alarm(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Takes what has made [`Self::alarm`] readable; returns whether it has to be checked now.
+    fn heed_alarm(&mut self) -> bool {
+        false
+    }
+
     /// How long it goes unchecked; `None` if there is nothing to check.
     fn check_pause(&self) -> Option<Duration> {
         self.running().attested().map(|_| CHECK_PAUSE)

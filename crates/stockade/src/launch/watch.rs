@@ -249,6 +249,7 @@ impl<'a> WatchLoop<'a> {
             (self.stderr.is_open && has_room).then(|| (self.tree.stderr(), PollFlags::IN)),
             input.map(|pipe| (pipe.as_fd(), PollFlags::OUT)),
             self.caller.map(|caller| (caller.as_fd(), PollFlags::IN)),
+            self.tree.alarm().map(|alarm| (alarm, PollFlags::IN)),
         ];
         let mut polled: Vec<PollFd<'_>> = watched
             .iter()
@@ -263,8 +264,9 @@ impl<'a> WatchLoop<'a> {
         let mut events = polled.iter().map(PollFd::revents);
         let mut is_ready =
             |one: &Option<_>| one.is_some() && events.next().is_some_and(|seen| !seen.is_empty());
-        let [_control, stdout, stderr, stdin, caller] = watched.each_ref().map(&mut is_ready);
-        Ready { stdout, stderr, stdin, caller }
+        let [_control, stdout, stderr, stdin, caller, alarm] =
+            watched.each_ref().map(&mut is_ready);
+        Ready { stdout, stderr, stdin, caller, alarm }
     }
 
     fn transfer(&mut self, ready: Ready) {
@@ -285,6 +287,9 @@ impl<'a> WatchLoop<'a> {
         }
         if ready.stdin {
             self.input.write(self.caller);
+        }
+        if ready.alarm && self.tree.heed_alarm() {
+            self.next_check = Some(Instant::now());
         }
     }
 
@@ -401,6 +406,7 @@ struct Ready {
     stderr: bool,
     stdin: bool,
     caller: bool,
+    alarm: bool,
 }
 
 impl OutputPipe {

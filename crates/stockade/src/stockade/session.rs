@@ -9,7 +9,7 @@ use super::Stockade;
 use crate::call::{Tool, ToolCall};
 use crate::journal::EntryId;
 use crate::journal::record::{self, Event};
-use crate::launch::{LeftEnd, SessionResult};
+use crate::launch::{JoinedCall, LeftEnd, SessionResult};
 use crate::outcome::{Failure, FailureKind, LeftProcess, Outcome};
 use crate::report::{Asked, Body, Report};
 
@@ -44,7 +44,11 @@ impl Stockade {
         result: SessionResult,
         outcome: &mut Outcome,
     ) {
-        let SessionResult { joined, folder, left } = result;
+        let SessionResult { joined, folder, left, is_unsealed } = result;
+        if is_unsealed {
+            self.end_unsealed(&joined, outcome);
+            return;
+        }
         let mut session = joined.usage();
         if matches!(call.tool, Tool::Line(_)) && !call.background {
             let folder = folder.as_ref().and_then(|told| joined.set_folder(told, self.root()));
@@ -54,14 +58,29 @@ impl Stockade {
         if let Some(left) = left {
             match joined.keep(&call.id, left, self.tell_of(call, entry)) {
                 Ok(processes) => outcome.left_running = processes,
-                Err(error) => outcome.notes.push(format!(
-                    "the processes that it left running were ended: nothing could watch them: {error}"
-                )),
+                Err(why) => {
+                    outcome
+                        .notes
+                        .push(format!("the processes that it left running were ended: {why}"));
+                }
             }
         }
         if !outcome.left_running.is_empty() {
             outcome.notes.push(left_running(&call.id, &outcome.left_running));
         }
+    }
+
+    /// Ends the session of a call that has ended without its protected folders becoming read-only: another
+    /// process of the session may hold a handle on them.
+    fn end_unsealed(&self, joined: &JoinedCall, outcome: &mut Outcome) {
+        joined.end_session();
+        self.sessions().forget(joined);
+        outcome.session = Some(joined.usage());
+        outcome.notes.push(
+            "its session was ended: the protected folders of this call could not be made read-only when it \
+             ended, and a process of the session may hold a handle on them"
+                .to_owned(),
+        );
     }
 
     /// What writes down how the processes that a call has left running have ended.

@@ -337,6 +337,78 @@ fn git_on_the_host_does_not_end_what_is_left_running() {
     assert!(!project.path(".git/hooks/pre-commit").exists());
 }
 
+/// Waits for the configuration of a repository in the working directory and adds a line to it.
+const WRITES: &str = "(while [ ! -e .git/config ]; do :; done; echo evil >> .git/config; \
+                      touch wrote; sleep 300) > /dev/null 2>&1 &";
+
+#[test]
+fn a_repository_that_appears_ends_what_is_left_running_beside_it() {
+    let project = Project::new();
+    let stockade = project.open(policy());
+    let report = stockade.run(line("sleep 300 & touch here; true"));
+    assert_eq!(json(&report)["left_running"].as_array().unwrap().len(), 1);
+    let session = stockade.sessions().get(&name("work"));
+    let left = session.left();
+    // As long as there is none, other names end nothing.
+    fs::create_dir(project.path("src")).unwrap();
+    assert!(!left[0].wait_end(Duration::from_millis(1500)));
+    fs::create_dir(project.path(".git")).unwrap();
+    assert!(left[0].wait_end(LONG));
+    assert_eq!(session.left().len(), 0);
+}
+
+#[test]
+fn a_call_that_makes_a_repository_leaves_nothing_running_beside_it() {
+    let project = Project::new();
+    let stockade = project.open(policy());
+    let report = stockade.run(line(&format!("{WRITES} mkdir .git; true")));
+    let report = json(&report);
+    assert_eq!((&report["ok"], &report["left_running"]), (&true.into(), &Value::Null));
+    fs::write(project.path(".git/config"), "good\n").unwrap();
+    // The next call has a sandbox that protects it, and may leave something running.
+    let report = json(&stockade.run(line(WRITES)));
+    assert_eq!(report["left_running"].as_array().unwrap().len(), 1, "{report:#}");
+    assert!(eventually(LONG, || project.path("wrote").exists()));
+    assert_eq!(fs::read_to_string(project.path(".git/config")).unwrap(), "good\n");
+}
+
+#[test]
+fn a_call_whose_git_folder_stays_writable_ends_its_session() {
+    let project = Project::new();
+    fs::create_dir(project.path(".git")).unwrap();
+    fs::write(project.path(".git/config"), "good\n").unwrap();
+    let stockade = project.open(policy());
+    let holds = "python3 -c 'import socket, time
+s = socket.socket(socket.AF_UNIX); s.bind(\"/tmp/s\"); s.listen(); open(\"/tmp/up\", \"w\").close()
+c, _ = s.accept(); held = c.recvmsg(9, 100); open(\"/tmp/held\", \"w\").close(); time.sleep(300)' \
+                 > /dev/null 2>&1 & while [ ! -e /tmp/up ]; do sleep 0.01; done";
+    let report = json(&stockade.run(line(holds)));
+    assert_eq!(report["left_running"].as_array().unwrap().len(), 1, "{report:#}");
+    let left = stockade.sessions().get(&name("work")).left();
+    let passes = |flags: &str| {
+        format!(
+            "python3 -c 'import array, os, socket, time
+s = socket.socket(socket.AF_UNIX); s.connect(\"/tmp/s\")
+rights = array.array(\"i\", [os.open(\".git/{flags}, 0o600)])
+s.sendmsg([b\"x\"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+while not os.path.exists(\"/tmp/held\"): time.sleep(0.02)'"
+        )
+    };
+    let report = json(&stockade.run(line(&passes("index\", os.O_WRONLY | os.O_CREAT"))));
+    assert_eq!(
+        (&report["ok"], &report["session"]["alive"]),
+        (&true.into(), &false.into()),
+        "{report:#}"
+    );
+    assert!(left[0].wait_end(LONG));
+    // The next call begins a session of its own.
+    let report = json(&stockade.run(line("ls /tmp")));
+    assert_eq!(
+        (&report["session"]["new"], &report["session"]["alive"]),
+        (&true.into(), &true.into())
+    );
+}
+
 #[test]
 fn a_call_that_closes_the_folder_of_its_session_closes_it_to_no_other() {
     let project = Project::new();

@@ -76,6 +76,7 @@ impl LeasedInterpreter {
             leftovers: 0,
             survivors: 0,
             left_running: 0,
+            is_unsealed: false,
         }
     }
 

@@ -113,11 +113,7 @@ impl JailSetup {
     }
 
     /// The session, if one was planned.
-    fn session(
-        &self,
-        joined: Option<&JoinedCall>,
-        mounts: &[Mount],
-    ) -> Result<Option<InSession>, Failure> {
+    fn session(&self, joined: Option<&JoinedCall>) -> Result<Option<InSession>, Failure> {
         let Some(planned) = self.leftovers else { return Ok(None) };
         let joined = joined
             .ok_or_else(|| Failure::new(FailureKind::UseSession, "the call has no session"))?;
@@ -126,7 +122,7 @@ impl JailSetup {
             Leftovers::Stay => sandbox::Leftovers::Stay,
         };
         let (space, pid_base) = (Arc::clone(&joined.space), joined.pid_base);
-        Ok(Some(InSession { space, pid_base, leftovers, sealed: git_folders(mounts) }))
+        Ok(Some(InSession { space, pid_base, leftovers }))
     }
 
     /// The sandbox for a program. A pool does not use the program and has no working directory for it.
@@ -152,7 +148,8 @@ impl JailSetup {
         if self.refuses_creation {
             jail.refused = broker::refused(cover, &mounts)?;
         }
-        jail.session = self.session(joined, &mounts)?;
+        jail.session = self.session(joined)?;
+        jail.sealed = git_folders(&mounts);
         jail.root = self.has_root.then_some(mounts);
         jail.filter = self.filter;
         jail.processes_max = common.limits.processes;
@@ -160,8 +157,8 @@ impl JailSetup {
     }
 }
 
-/// The folders of git among those that are pinned: for a program that is left running they become
-/// read-only, because git on the host replaces its configuration, which takes the cover away.
+/// The folders of git among those that are pinned: once the program has ended they become read-only, because
+/// git on the host replaces its configuration, which takes the cover away.
 fn git_folders(mounts: &[Mount]) -> Vec<CString> {
     let is_git =
         |target: &CStr| target.to_bytes().split(|byte| *byte == b'/').any(|name| name == b".git");

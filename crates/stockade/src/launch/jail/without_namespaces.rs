@@ -94,7 +94,7 @@ pub(in crate::launch) fn start(
         hints: terms.hints,
         tier: Tier::Jail,
         enforcement,
-        guards: Guards { absent, disk, since, covered: Vec::new() },
+        guards: Guards { absent, since, disk, ..Guards::default() },
         before: None,
         joined: None,
         ports: None,

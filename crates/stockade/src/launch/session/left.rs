@@ -6,9 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use stockade_sandbox::Running;
 
+use super::new_repository::RepositoryWatch;
 use super::processes;
 use super::ring::LogRing;
 use crate::call::CallId;
+use crate::guarantee::Guarantee;
 use crate::launch::caller::CallerLink;
 use crate::launch::jail::lose_replaced;
 use crate::launch::ports::OpenPorts;
@@ -221,8 +223,18 @@ impl LeftRun {
         call.look(self.tree.running());
     }
 
+    /// The folders in which no repository may appear, watched from now on.
+    pub(super) fn repositories(&self) -> RepositoryWatch {
+        RepositoryWatch::begin(self.guards.without_repository.clone())
+    }
+
     /// Watches until none is left.
-    pub(super) fn watch(self, call: &LeftCall, all: &LeftCalls) -> LeftEnd {
+    pub(super) fn watch(
+        self,
+        call: &LeftCall,
+        all: &LeftCalls,
+        repositories: RepositoryWatch,
+    ) -> LeftEnd {
         // The ports stay open until none is left.
         let Self { tree, mut guards, limits, started, ports: _open } = self;
         let limits = Limits {
@@ -232,7 +244,7 @@ impl LeftRun {
             flood: ByteCount::bytes(u64::MAX),
             ..limits
         };
-        let mut tree = LeftTree { tree, call, all, looked: Instant::now() };
+        let mut tree = LeftTree { tree, call, all, repositories, looked: Instant::now() };
         tree.running_mut().keep_left();
         let seen = WatchLoop::new(&mut tree, Input::default(), started, &limits)
             .with_disk(guards.disk.as_mut())
@@ -272,6 +284,7 @@ struct LeftTree<'a> {
     tree: Box<dyn Tree>,
     call: &'a LeftCall,
     all: &'a LeftCalls,
+    repositories: RepositoryWatch,
     looked: Instant,
 }
 
@@ -313,7 +326,20 @@ impl Tree for LeftTree<'_> {
     }
 
     fn losses(&self) -> Vec<Loss> {
-        self.tree.losses()
+        let repository = self.repositories.appeared().map(|path| {
+            let why =
+                format!("a repository has appeared at {path:?}, which is not protected from it");
+            Loss::Guarantee(Guarantee::Protected, why)
+        });
+        self.tree.losses().into_iter().chain(repository).collect()
+    }
+
+    fn alarm(&self) -> Option<BorrowedFd<'_>> {
+        self.repositories.notices()
+    }
+
+    fn heed_alarm(&mut self) -> bool {
+        self.repositories.take_notices()
     }
 
     fn check_pause(&self) -> Option<Duration> {
