@@ -9,7 +9,7 @@ mod place;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
@@ -140,10 +140,4 @@ fn fingerprint(common: &Common) -> Result<u64, Box<dyn std::error::Error>> {
     let mut hasher = DefaultHasher::new();
     (policy.fingerprint(), journal, root(common)?).hash(&mut hasher);
     Ok(hasher.finish())
-}
-
-/// Whether the other end belongs to this user.
-fn is_ours(line: &UnixStream) -> bool {
-    let peer = rustix::net::sockopt::socket_peercred(line.as_fd());
-    peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
 }

@@ -22,7 +22,7 @@ pub(crate) use self::client::Client;
 pub(crate) use self::host::host;
 pub(crate) use self::membership::{Membership, Waits};
 pub(crate) use self::message::{CallInfo, LeftInfo, SessionInfo};
-pub(crate) use self::place::folder;
+pub(crate) use self::place::{folder, is_trusted, take_over};
 pub(crate) use self::supervisor::{FrontEnd, supervised};
 
 /// Anything that can go wrong with the host, in words for the person.

@@ -151,7 +151,7 @@ pub use mechanisms::rlimits::Rlimits;
 pub use mechanisms::seccomp::{Filter, Sockets, Tracing};
 #[cfg(feature = "fault-injection")]
 pub use mechanisms::seccomp::{Lack, lack};
-pub use peer::peer_uid;
+pub use peer::{PeerDifference, peer_difference, peer_uid};
 pub use pool::{MountWatch, PoolSize, SandboxPool};
 pub use prepared::{Origin, PreparedSandbox};
 pub use probe::{Capabilities, capabilities, tasks_on_machine};

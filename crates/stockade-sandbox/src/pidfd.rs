@@ -21,6 +21,13 @@ pub(crate) fn process_of(pidfd: &OwnedFd) -> io::Result<Pid> {
     number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
 }
 
+/// The number of a process in the `/proc` that this process sees, which may be that of other process
+/// namespaces than its own.
+pub(crate) fn number_in_proc(pidfd: &OwnedFd) -> io::Result<Pid> {
+    let number = written(pidfd)?.filter(|number| *number > 0);
+    number.and_then(Pid::from_raw).ok_or_else(|| Errno::SRCH.into())
+}
+
 /// Returns whether a process has ended, as far as can be told.
 pub(crate) fn has_ended(pidfd: &OwnedFd) -> bool {
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -49,8 +49,8 @@ pub use session::{
     FOLDER_LIMITS, FileIdentity, LeftCall, LeftEnd, LogRing, Session, Sessions, over_budget,
 };
 pub use stockade_sandbox::{
-    FolderLimits, Forked, Origin, PoolSize, SandboxPool, SessionSpace, fork_supervisor, peer_uid,
-    return_large_blocks, take_inherited,
+    FolderLimits, Forked, Origin, PeerDifference, PoolSize, SandboxPool, SessionSpace,
+    fork_supervisor, peer_difference, peer_uid, return_large_blocks, take_inherited,
 };
 pub use warm::WarmState;
 

@@ -18,10 +18,11 @@ use stockade::{Stockade, ToolCall};
 
 use super::message::{Message, MessageFds, Reply, read_typed};
 use super::place::Place;
-use super::{fingerprint, is_ours, root};
+use super::{fingerprint, root};
 use crate::args::{Args, Code, Command};
 use crate::ask::Terminal;
 use crate::exit_code::Status;
+use crate::session::{is_trusted, take_over};
 use crate::setup::SetupError;
 use crate::{Answer, print, setup};
 
@@ -29,6 +30,7 @@ use crate::{Answer, print, setup};
 pub(crate) fn host() -> Answer {
     // The listener and what was typed come as our streams; nothing of the terminal is ours.
     let listener = UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    take_over(&listener)?;
     let typed = read_typed(std::io::stdout().as_fd().try_clone_to_owned()?)?;
     quiet()?;
     rustix::process::setsid()?;
@@ -75,7 +77,7 @@ impl Kept {
                 return Ok(Status::Ok);
             }
             let (line, _) = listener.accept()?;
-            if !is_ours(&line) {
+            if !is_trusted(&line) {
                 continue;
             }
             let message = match Message::receive(&line) {

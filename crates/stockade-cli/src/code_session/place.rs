@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use stockade::call::SessionName;
 
-use super::is_ours;
-use crate::session::folder;
+use crate::session::{folder, is_trusted};
 
 type AnyError = Box<dyn std::error::Error>;
 
@@ -53,8 +52,10 @@ impl Place {
     /// The way to the process that keeps the session. A socket that one left that was killed goes.
     pub(crate) fn find(&self) -> Result<Option<UnixStream>, AnyError> {
         match UnixStream::connect(&self.socket) {
-            Ok(line) if is_ours(&line) => Ok(Some(line)),
-            Ok(_) => Err(format!("{} is another user's", self.socket.display()).into()),
+            Ok(line) if is_trusted(&line) => Ok(Some(line)),
+            Ok(_) => {
+                Err(format!("{} is another user's, or a sandbox's", self.socket.display()).into())
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 self.remove()?;

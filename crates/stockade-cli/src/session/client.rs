@@ -14,7 +14,7 @@ use super::message::{
     Envelope, FromHost, HostReply, HostRequest, PROTOCOL, Packet, RawPath, Selector, SessionInfo,
     send,
 };
-use super::place::{HostPlace, mount_namespace};
+use super::place::HostPlace;
 
 /// How long the host may take. It does nothing that could take long, so that it is stopped or gone.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,22 +26,17 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Client {
     socket: OwnedFd,
-    mounts: u64,
 }
 
 impl Client {
     /// A connection to the host of this user, if there is one.
     pub(crate) fn find() -> Result<Option<Self>, SessionError> {
-        Ok(HostPlace::find()?.connect()?.map(Self::over).transpose()?)
+        Ok(HostPlace::find()?.connect()?.map(|socket| Self { socket }))
     }
 
     /// The same; the host is started if there is none.
     pub(super) fn start() -> Result<Self, SessionError> {
-        Ok(Self::over(HostPlace::find()?.connect_or_start()?)?)
-    }
-
-    fn over(socket: OwnedFd) -> io::Result<Self> {
-        Ok(Self { socket, mounts: mount_namespace()? })
+        Ok(Self { socket: HostPlace::find()?.connect_or_start()? })
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
@@ -54,7 +49,7 @@ impl Client {
         request: HostRequest,
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
-        let envelope = Envelope { protocol: PROTOCOL, mounts: self.mounts, request };
+        let envelope = Envelope { protocol: PROTOCOL, request };
         send(&self.socket, &envelope, descriptors)
     }
 

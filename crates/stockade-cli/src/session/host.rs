@@ -19,7 +19,7 @@ use stockade::limits::LimitHit;
 use super::message::{
     EndOrder, Envelope, FromHost, HostReply, HostRequest, PROTOCOL, Packet, send,
 };
-use super::place::{HostPlace, is_ours, mount_namespace, sweep};
+use super::place::{HostPlace, is_trusted, sweep, take_over};
 use super::table::{ConnectionId, EndOrders, SessionTable, refused};
 use crate::Answer;
 use crate::exit_code::Status;
@@ -41,11 +41,11 @@ pub(crate) fn host() -> Answer {
     rustix::process::setsid()?;
     raise_open_files();
     ioctl_fionbio(&listener, true)?;
+    take_over(&listener)?;
     sweep();
     let host = SessionHost {
         place: HostPlace::find()?,
         socket: identity(HostPlace::find()?.socket()),
-        mounts: mount_namespace()?,
         listener,
         connections: BTreeMap::new(),
         next: 0,
@@ -67,7 +67,6 @@ struct SessionHost {
     place: HostPlace,
     /// The socket that was there at the start.
     socket: Option<(u64, u64)>,
-    mounts: u64,
     listener: OwnedFd,
     connections: BTreeMap<ConnectionId, Connection>,
     next: ConnectionId,
@@ -149,7 +148,7 @@ impl SessionHost {
         while let Ok(socket) =
             accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
-            if !is_ours(&socket).unwrap_or(false) || self.connections.len() >= CONNECTIONS_MAX {
+            if self.connections.len() >= CONNECTIONS_MAX || !is_trusted(&socket) {
                 continue;
             }
             let (opened, ended) = (Instant::now(), BTreeSet::new());
@@ -185,13 +184,9 @@ impl SessionHost {
         envelope: Envelope,
         descriptors: Vec<OwnedFd>,
     ) -> Outgoing {
-        let Envelope { protocol, mounts, request } = envelope;
+        let Envelope { protocol, request } = envelope;
         if protocol != PROTOCOL {
             return refused(OTHER_VERSION, OTHER_VERSION_HINT).into();
-        }
-        if mounts != self.mounts {
-            let why = "the session host sees other mounts than this command";
-            return refused(why, "set XDG_RUNTIME_DIR to another folder for one of the two").into();
         }
         match request {
             HostRequest::Join(start) => {

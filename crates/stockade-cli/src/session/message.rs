@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use stockade::json;
 
 /// A host and a command with different numbers do not talk.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 /// A longer message is cut by the kernel, and is an error.
 const BYTES_MAX: usize = 128 << 10;
 /// The most descriptors of one message: those of a session.
@@ -29,8 +29,6 @@ const DESCRIPTORS_MAX: usize = 4;
 #[serde(deny_unknown_fields)]
 pub(super) struct Envelope {
     pub(super) protocol: u32,
-    /// The mount namespace of the sender, in which its paths are meant.
-    pub(super) mounts: u64,
     pub(super) request: HostRequest,
 }
 

@@ -13,7 +13,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 use stockade::confine::{runtime_folder, state_folder};
-use stockade::launch::peer_uid;
+use stockade::launch::{PeerDifference, peer_difference, peer_uid};
 
 use super::SessionError;
 
@@ -58,9 +58,27 @@ impl HostPlace {
             Err(errno) => return Err(fail(&errno).into()),
         }
         match is_ours(&line) {
-            Ok(true) => Ok(Some(line)),
-            Ok(false) => Err(format!("{} is another user's", self.socket.display()).into()),
-            Err(error) => Err(fail(&format!("whose it is cannot be told: {error}")).into()),
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!("{} is another user's", self.socket.display()).into());
+            }
+            Err(error) => return Err(fail(&format!("whose it is cannot be told: {error}")).into()),
+        }
+        // Where a sandbox can make files, it can make a socket, and would hand out namespaces of its own.
+        match peer_difference(&line) {
+            Ok(None) => Ok(Some(line)),
+            Ok(Some(PeerDifference::Mounts)) => {
+                let why = "the session host sees other mounts than this command";
+                Err(format!("{why}\nhint: {OTHER_FOLDER_HINT}").into())
+            }
+            Ok(Some(PeerDifference::Filters | PeerDifference::NoNewPrivileges)) => {
+                let why = "the session host and this command are not in the same sandbox";
+                Err(format!("{why}\nhint: {OTHER_FOLDER_HINT}").into())
+            }
+            Err(error) => {
+                let why = fail(&format!("its process cannot be looked at: {error}"));
+                Err(format!("{why}\nhint: {UNSEEN_HINT}").into())
+            }
         }
     }
 
@@ -114,9 +132,27 @@ fn unix_socket() -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
+/// What to do where the host of this folder is not for this command.
+const OTHER_FOLDER_HINT: &str = "set XDG_RUNTIME_DIR to another folder for one of the two";
+
+/// The same where nothing can be told of its process.
+const UNSEEN_HINT: &str = "/proc must not hide processes (hidepid); a host of an older version ends by itself \
+                           once it keeps no session";
+
 /// Whether the other end belongs to this user.
-pub(super) fn is_ours(line: impl AsFd) -> io::Result<bool> {
+fn is_ours(line: impl AsFd) -> io::Result<bool> {
     Ok(peer_uid(line)? == rustix::process::geteuid().as_raw())
+}
+
+/// Whether the other end is a process of this user that is in no sandbox, or in the same one as this process.
+/// One of which that cannot be told is not.
+pub(crate) fn is_trusted(line: impl AsFd) -> bool {
+    is_ours(&line).unwrap_or(false) && matches!(peer_difference(line), Ok(None))
+}
+
+/// Has the kernel name this process as the one that listens, and not the one that has made the listener.
+pub(crate) fn take_over(listener: impl AsFd) -> io::Result<()> {
+    Ok(listen(listener, BACKLOG)?)
 }
 
 /// Removes the locks of interpreter sessions that are over. One that is in use stays.
@@ -156,9 +192,4 @@ pub(crate) fn folder() -> Result<PathBuf, SessionError> {
         return Err(format!("{} is not a private folder of this user", folder.display()).into());
     }
     Ok(folder)
-}
-
-/// The mount namespace of this process.
-pub(super) fn mount_namespace() -> io::Result<u64> {
-    Ok(std::fs::metadata("/proc/self/ns/mnt")?.ino())
 }

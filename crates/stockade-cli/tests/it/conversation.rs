@@ -249,7 +249,7 @@ fn nobody_keeps_others_from_the_host() {
     let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
     assert!(answer.contains("different versions"), "{answer}");
     let deaf = scene.connect();
-    let list = json!({"protocol": 2, "mounts": mounts(), "request": {"list": null}}).to_string();
+    let list = json!({"protocol": 3, "request": {"list": null}}).to_string();
     while send(&deaf, list.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok() {}
     assert_eq!(scene.said("echo served"), "served\n");
     assert_eq!(scene.ps().len(), 1);
@@ -257,18 +257,13 @@ fn nobody_keeps_others_from_the_host() {
     drop(silent);
 }
 
-fn mounts() -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata("/proc/self/ns/mnt").unwrap().ino()
-}
-
 #[test]
 fn an_older_or_newer_command_is_refused_with_a_hint() {
     let scene = Scene::new();
     scene.said("true");
-    for (protocol, mounts) in [(0, mounts()), (3, mounts()), (2, mounts() + 1)] {
+    for protocol in [0, 2, 4] {
         let line = scene.connect();
-        let list = json!({"protocol": protocol, "mounts": mounts, "request": {"list": null}});
+        let list = json!({"protocol": protocol, "request": {"list": null}});
         send(&line, list.to_string().as_bytes(), SendFlags::NOSIGNAL).unwrap();
         let mut answer = vec![0; 4096];
         let (length, _) = recv(&line, &mut answer, rustix::net::RecvFlags::empty()).unwrap();
