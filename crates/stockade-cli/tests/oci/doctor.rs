@@ -72,3 +72,53 @@ fn an_engine_that_is_only_looked_at_makes_nothing_in_the_home_folder() {
         }
     }
 }
+
+/// Lists the places of the machine before, after `doctor`, and after the control. All of them are empty ones,
+/// so that nobody else changes them.
+const IN_EMPTY_PLACES: &str = r#"
+mount --bind "$1" /mnt && cd /mnt || exit
+for place in /run /dev/shm /var/lib/containers /tmp; do
+    mkdir -p $place; mount -t tmpfs -o mode=1777 none $place || exit
+done
+mkdir -m 700 /tmp/stockade-$2 /run/home; chown $2 /tmp/stockade-$2 /run/home
+as_user() {
+    user=$2; shift 2
+    setpriv --reuid=$user --regid=$user --clear-groups env -i PATH="$PATH" HOME=/run/home "$@"
+}
+list() { find /run /dev/shm /var/lib/containers /tmp | sort; }
+list > before
+as_user "$@" /mnt/stockade doctor > told 2>&1 < empty
+list > after
+as_user "$@" podman version > control-told 2>&1 < empty
+list > control
+"#;
+
+/// Podman has its locks in `/dev/shm`, and a runtime its state in `/run`, wherever storage is.
+#[test]
+fn doctor_starts_a_container_and_changes_no_place_of_the_machine() {
+    if !is_there(Tier::Container) {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skip("root", "the places of the machine cannot be replaced for a test");
+    }
+    for user in ["0", "65534"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_stockade"), folder.path().join("stockade"));
+        // Nothing here gets a device of the machine as a stream.
+        fs::write(folder.path().join("empty"), "").unwrap();
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", IN_EMPTY_PLACES, "sh"]).arg(folder.path()).arg(user);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        if user != "0" && !read("control-told").contains("Version:") {
+            skip("rootless podman", "podman does not work without root here");
+            continue;
+        }
+        assert!(read("told").contains("podman"), "{user}: {output:?} {}", read("told"));
+        assert_eq!(read("after"), read("before"), "{user}");
+        assert_ne!(read("control"), read("before"), "{user}: {}", read("control-told"));
+        assert!(!read("told").contains("longer than 50"), "{user}: {}", read("told"));
+    }
+}

@@ -206,13 +206,9 @@ fn of_engines() -> std::io::Result<Vec<Variable>> {
 
 /// Folders of a trial, all in one that is removed. The configuration is read where it is.
 fn of_trial(folder: &Path) -> Vec<Variable> {
-    let home = std::env::home_dir().unwrap_or_default();
-    let named = |variable: &str, usual: &str| {
-        std::env::var_os(variable).unwrap_or_else(|| home.join(usual).into_os_string())
-    };
-    let mut all = vec![("XDG_CONFIG_HOME", named("XDG_CONFIG_HOME", ".config"))];
+    let mut all = vec![("XDG_CONFIG_HOME", config_home().into())];
     // Podman fails where there is no file in it, Docker finds its daemon there.
-    let docker = PathBuf::from(named("DOCKER_CONFIG", ".docker"));
+    let docker = named_or_in_home("DOCKER_CONFIG", ".docker");
     if docker.join("config.json").is_file() {
         all.push(("DOCKER_CONFIG", docker.into()));
     }
@@ -220,6 +216,16 @@ fn of_trial(folder: &Path) -> Vec<Variable> {
         ["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"];
     all.extend(own.map(|name| (name, folder.as_os_str().to_owned())));
     all
+}
+
+/// The folder of a user for configuration.
+pub(super) fn config_home() -> PathBuf {
+    named_or_in_home("XDG_CONFIG_HOME", ".config")
+}
+
+fn named_or_in_home(variable: &str, usual: &str) -> PathBuf {
+    let in_home = || std::env::home_dir().unwrap_or_default().join(usual);
+    std::env::var_os(variable).map_or_else(in_home, PathBuf::from)
 }
 
 fn folder() -> Result<OwnedFd, Failure> {

@@ -24,6 +24,10 @@ const LEFT_MAX: Duration = Duration::from_secs(2);
 /// How often a sweep may take a folder between its making and its locking.
 const MAKE_TRIES: usize = 100;
 
+/// A path of a base that leaves room for more: with a short name in it, and one of a letter in that, it has
+/// at most 50 characters.
+const SHORT_MAX: usize = 33;
+
 /// A folder that is removed with everything in it when it is dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -39,9 +43,21 @@ impl Scratch {
     /// Makes a folder that only this user can enter, and that is in none of these folders if that can
     /// be arranged.
     pub(super) fn make(room: Room, outside: &[PathBuf]) -> std::io::Result<Self> {
-        let (base, base_path) = open_base(room, outside)?;
+        Self::make_in(open_base(room, outside)?, 0)
+    }
+
+    /// Makes one with a short path, if that can be arranged, where programs can be started: Podman takes no
+    /// longer one.
+    pub(super) fn make_short() -> std::io::Result<Self> {
+        // The end of an id is random.
+        Self::make_in(open_base(Room::Short, &[])?, 16)
+    }
+
+    /// The name is an id without so many characters at its beginning.
+    fn make_in((base, base_path): (OwnedFd, PathBuf), left_out: usize) -> std::io::Result<Self> {
         for _ in 0..MAKE_TRIES {
-            let name = OsString::from(format!("run-{}", CallId::new()));
+            let id = CallId::new().to_string();
+            let name = OsString::from(format!("run-{}", id.get(left_out..).unwrap_or(&id)));
             rustix::fs::mkdirat(&base, &name, Mode::RWXU)?;
             if let Some(lock) = claim(base.as_fd(), &name)? {
                 let path = base_path.join(&name);
@@ -163,6 +179,8 @@ pub(super) enum Room {
     Much,
     /// So much that only the folder for large temporary files is the place for it.
     OnDisk,
+    /// Little, by short paths, and programs among it.
+    Short,
 }
 
 /// The folder of this user that holds all scratch folders, outside of these files if that can be
@@ -173,6 +191,10 @@ pub(super) fn open_base(room: Room, outside: &[PathBuf]) -> std::io::Result<(Own
     match room {
         Room::Little => {}
         Room::Much => bases.sort_by_cached_key(|base| is_cramped(base)),
+        Room::Short => {
+            let is_long = |base: &Path| base.as_os_str().len() > SHORT_MAX;
+            bases.sort_by_cached_key(|base| (starts_nothing(base), is_long(base)));
+        }
         Room::OnDisk => bases.sort_by_key(|base| !base.starts_with("/var/tmp")),
     }
     if !outside.is_empty() {
@@ -195,6 +217,12 @@ fn is_cramped(base: &Path) -> bool {
     let device = |path: &Path| rustix::fs::stat(path).map(|found| found.st_dev).ok();
     let kind = rustix::fs::statfs(folder).map(|found| found.f_type);
     kind.is_ok_and(|kind| kind == TMPFS) && device(folder) != device(Path::new("/tmp"))
+}
+
+/// Whether no program in this base can be started.
+fn starts_nothing(base: &Path) -> bool {
+    let mount = rustix::fs::statvfs(base.parent().unwrap_or(base));
+    mount.is_ok_and(|mount| mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
 }
 
 fn made(path: &Path) -> std::io::Result<OwnedFd> {

@@ -1,6 +1,8 @@
 //! Whether an engine can really start a container here, found out by starting one. An engine answers
 //! for itself also where its runtime fails, as crun does on a machine with cgroups of both versions.
 
+mod settings;
+
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,8 +11,9 @@ use std::time::Duration;
 
 use super::engine::version_args;
 use crate::confine::{EngineName, Oci};
-use crate::launch::client::{Client, Variable};
-use crate::launch::scratch::{Room, Scratch};
+use crate::launch::client::Client;
+use crate::launch::scratch::Scratch;
+use settings::{name_of, run_root, settings_in};
 
 /// A trial that takes longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,36 +25,23 @@ const SYSTEM: [&str; 5] = ["usr", "bin", "sbin", "lib", "lib64"];
 /// The version of an engine that can start containers, or why it cannot. Docker is only asked: a
 /// container of its daemon would need an image.
 pub(super) fn of(name: EngineName, client: &Client, oci: &Oci) -> Result<String, String> {
-    let scratch = Scratch::make(Room::Little, &[]).map_err(|error| error.to_string())?;
+    let scratch = scratch()?;
+    let settings = settings_in(scratch.path(), None).map_err(|error| error.to_string())?;
+    let client_there = client.on_trial(scratch.path(), settings);
     match name {
         EngineName::Podman => {
             // `podman version` makes storage, networks and locks where there are none.
-            let answer = asked(&client.on_trial(scratch.path(), Vec::new()), &["--version"])?;
+            let answer = asked(&client_there, &["--version"])?;
             let version = answer.rsplit(' ').next().unwrap_or_default().to_owned();
             podman(client, oci).map(|()| version)
         }
         // The program of this name may be Podman's.
-        EngineName::Docker => {
-            let podmans = storage_in(scratch.path()).map_err(|error| error.to_string())?;
-            asked(&client.on_trial(scratch.path(), podmans), &version_args(name))
-        }
+        EngineName::Docker => asked(&client_there, &version_args(name)),
     }
 }
 
-/// Variables by which Podman keeps nothing but in this folder, where no option can be passed.
-fn storage_in(folder: &Path) -> std::io::Result<Vec<Variable>> {
-    let (storage, engine) = (folder.join("storage.conf"), folder.join("containers.conf"));
-    let place = folder.display();
-    let text = format!(
-        "[storage]\ndriver = \"vfs\"\ngraphroot = \"{place}/storage\"\nrunroot = \"{place}/run\"\n"
-    );
-    fs::write(&storage, text)?;
-    let text = format!(
-        "[engine]\ntmp_dir = \"{place}/tmp\"\nstatic_dir = \"{place}/static\"\nlock_type = \"file\"\n\
-         [network]\nnetwork_config_dir = \"{place}/networks\"\n"
-    );
-    fs::write(&engine, text)?;
-    Ok(vec![("CONTAINERS_STORAGE_CONF", storage.into()), ("CONTAINERS_CONF", engine.into())])
+fn scratch() -> Result<Scratch, String> {
+    Scratch::make_short().map_err(|error| error.to_string())
 }
 
 fn asked<S: AsRef<OsStr>>(client: &Client, words: &[S]) -> Result<String, String> {
@@ -79,22 +69,23 @@ fn podman(client: &Client, oci: &Oci) -> Result<(), String> {
 }
 
 fn started(client: &Client, runtime: Option<&str>) -> Result<(), String> {
-    let scratch = Scratch::make(Room::Little, &[]).map_err(|error| error.to_string())?;
+    let scratch = scratch()?;
+    let settings = settings_in(scratch.path(), runtime).map_err(|error| error.to_string())?;
     let root = scratch.path().join("rootfs");
     let volumes = lay_out(&root).map_err(|error| format!("lay out a root: {error}"))?;
     let mut words: Vec<OsString> = Vec::new();
     for (option, folder) in [
-        ("--root", "storage"),
-        ("--runroot", "run"),
-        ("--tmpdir", "tmp"),
-        ("--network-config-dir", "networks"),
+        ("--root", scratch.path().join("storage")),
+        ("--runroot", run_root(scratch.path())),
+        ("--tmpdir", scratch.path().join("tmp")),
+        ("--network-config-dir", scratch.path().join("networks")),
     ] {
-        words.extend([option.into(), scratch.path().join(folder).into()]);
+        words.extend([option.into(), folder.into()]);
     }
     // The driver that mounts nothing.
     words.push("--storage-driver=vfs".into());
     if let Some(runtime) = runtime {
-        words.extend(["--runtime".into(), runtime.into()]);
+        words.extend(["--runtime".into(), name_of(runtime).into()]);
     }
     let closed = ["run", "--rm", "--network=none", "--log-driver=none", "--pids-limit=64"];
     // Its own defaults are above what not everybody may have.
@@ -104,7 +95,7 @@ fn started(client: &Client, runtime: Option<&str>) -> Result<(), String> {
         words.extend(["--volume".into(), format!("{volume}:{volume}:ro").into()]);
     }
     words.extend(["--rootfs".into(), root.into(), "/usr/bin/true".into()]);
-    asked(&client.on_trial(scratch.path(), Vec::new()), &words).map(drop)
+    asked(&client.on_trial(scratch.path(), settings), &words).map(drop)
 }
 
 /// Makes a root with the system's folders, and says which of them have to be mounted.
