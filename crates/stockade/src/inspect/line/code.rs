@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::super::Inspection;
 use super::super::command::{Command, Start};
+use super::foreign::takes_commands;
 use super::simple::{ExpandedCommand, feeds};
 use super::{CODE_UNKNOWN, Walker};
 use crate::catalog::{Analysis, Code, EffectKind, Hazard, HazardKind, Runner, Word};
@@ -19,6 +20,8 @@ use crate::shell::state::{State, lexical};
 pub(super) const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "source", ".", "busybox", "fish"];
 
+/// The text about code that is in the line in another language, or is not in it.
+const UNLOOKED: &str = "what this code runs is not looked at";
 /// The text about code that other commands of the line print.
 const PRINTED: &str = "other commands print the code that this runs";
 
@@ -111,7 +114,7 @@ impl Walker<'_> {
                     && reading.inner.is_empty()
             };
             if command.readings.iter().any(untold) {
-                self.dynamic(made.span, "what this code runs is not looked at");
+                self.dynamic(made.span, UNLOOKED);
             }
             self.read_code(made, command, state);
         }
@@ -128,7 +131,7 @@ impl Walker<'_> {
         if code.runner == Runner::Other || code.open {
             let hazards = command.readings.iter().flat_map(|reading| &reading.hazards);
             if code.open || hazards.into_iter().any(|one| one.kind == HazardKind::InlineCode) {
-                self.dynamic(made.span, "what this code runs is not looked at");
+                self.dynamic(made.span, UNLOOKED);
             }
             if code.runner == Runner::Other {
                 let words = code.words.iter().filter_map(|at| command.words.get(*at));
@@ -256,8 +259,17 @@ impl Walker<'_> {
         let is_shell = command.names.iter().any(|name| SHELLS.contains(&name.as_str()));
         if !is_shell {
             let text = given(made.redirects, state).or_else(|| self.piped.clone());
-            if let Some(Printed::Text(text)) = text.filter(|_| reads) {
-                self.foreign_code(&names_of(command), &text, made, made.span, state);
+            let names = names_of(command);
+            match text {
+                Some(Printed::Text(text)) if takes_commands(&names) => {
+                    self.editor_script(&text, made, made.span, state);
+                }
+                Some(Printed::Text(text)) if reads => {
+                    self.foreign_code(&names, &text, made, made.span, state);
+                }
+                Some(Printed::Changed) if takes_commands(&names) => self.changed_code(made),
+                _ if takes_commands(&names) => self.dynamic(made.span, UNLOOKED),
+                _ => {}
             }
             return;
         }
@@ -331,15 +343,18 @@ impl Walker<'_> {
                 self.code(&text, None, made.span, &mut own);
                 self.via.pop();
             }
-            Some(Printed::Changed) => {
-                let text =
-                    "a shell runs text of this line that a program changes before".to_owned();
-                let instead = "write the code itself";
-                self.find(Axis::Shell, "unclear", text, instead, Weight::Ask, made.span);
-                self.dynamic(made.span, CODE_UNKNOWN);
-            }
+            Some(Printed::Changed) => self.changed_code(made),
             None => self.dynamic(made.span, "the code that this runs is not in the line"),
         }
+    }
+}
+
+impl Walker<'_> {
+    fn changed_code(&mut self, made: &ExpandedCommand<'_>) {
+        let text = "a program runs text of this line that another one changes before".to_owned();
+        let instead = "write the code itself";
+        self.find(Axis::Shell, "unclear", text, instead, Weight::Ask, made.span);
+        self.dynamic(made.span, CODE_UNKNOWN);
     }
 }
 

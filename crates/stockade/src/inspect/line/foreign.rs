@@ -1,5 +1,10 @@
 //! Commands of a shell in code of other languages that stands in the line: `awk 'BEGIN{system("…")}'`,
-//! `sed '1e …'`, `make --eval`, `vim -c '!…'`. They are judged like the line; what cannot be read is a question.
+//! `sed '1e …'`, `make --eval`, `vim -c '!…'`, `ed <<< '!…'`. They are judged like the line; what cannot be
+//! read is a question.
+
+mod editors;
+
+use editors::{commands_of_emacs, commands_of_script, commands_of_vim};
 
 use super::Walker;
 use super::simple::ExpandedCommand;
@@ -16,19 +21,8 @@ const VIMS: [&str; 14] = [
     "elvis", "evim", "ex", "gview", "gvim", "nvi", "nvim", "rview", "rvim", "vi", "view", "vile",
     "vim", "vimdiff",
 ];
-/// Functions and commands of vim that run or delete what their arguments say.
-const RUN_BY_VIM: [&str; 10] = [
-    "system",
-    "systemlist",
-    "job_start",
-    "jobstart",
-    "term_start",
-    "termopen",
-    "terminal",
-    "delete",
-    "execute",
-    "eval",
-];
+const EDS: [&str; 2] = ["ed", "red"];
+const EMACSES: [&str; 5] = ["emacs", "emacs-gtk", "emacs-lucid", "emacs-nox", "emacs-pgtk"];
 /// Stands for what the code puts into a command in the run.
 const HOLE: &str = "\"$UNKNOWN\"";
 /// Words of commands that nobody takes back.
@@ -63,10 +57,25 @@ impl Walker<'_> {
             commands_of_make(text)
         } else if is(&VIMS) {
             commands_of_vim(text)
+        } else if is(&EMACSES) {
+            commands_of_emacs(text)
         } else {
             return;
         };
         for command in commands {
+            self.foreign_command(&command, made, span, state);
+        }
+    }
+
+    /// Follows the commands in what an editor is given on standard input.
+    pub(super) fn editor_script(
+        &mut self,
+        text: &str,
+        made: &ExpandedCommand<'_>,
+        span: Span,
+        state: &State,
+    ) {
+        for command in commands_of_script(text) {
             self.foreign_command(&command, made, span, state);
         }
     }
@@ -104,6 +113,11 @@ impl Walker<'_> {
             self.find(Axis::Shell, "unclear", text, instead, Weight::Ask, span);
         }
     }
+}
+
+/// Whether a program of this name is an editor that takes commands from standard input.
+pub(super) fn takes_commands(names: &[String]) -> bool {
+    names.iter().any(|name| VIMS.contains(&name.as_str()) || EDS.contains(&name.as_str()))
 }
 
 /// `system("…")`, `"…" | getline` and `print | "…"`.
@@ -292,28 +306,6 @@ fn commands_of_make(text: &str) -> Vec<Command> {
     found
 }
 
-/// `!cmd`, `silent !cmd`, `%!cmd`, `r !cmd`, and functions that run a text.
-fn commands_of_vim(text: &str) -> Vec<Command> {
-    let mut found = Vec::new();
-    for line in text.split('\n') {
-        // A sign behind a name changes how that command works: `q!`, `w!`.
-        let starts = |(at, sign): &(usize, char)| {
-            let before = line.get(..*at).and_then(|before| before.chars().next_back());
-            *sign == '!' && before.is_none_or(|before| !before.is_alphanumeric() && before != '=')
-        };
-        if let Some((at, _)) = line.char_indices().find(starts) {
-            let code = line.get(at.saturating_add(1)..).unwrap_or_default().trim();
-            let is_known = !code.is_empty() && !code.starts_with('!');
-            found.push(if is_known { Command::Text(code.to_owned()) } else { Command::Unknown });
-        }
-        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
-        if words.any(|word| RUN_BY_VIM.contains(&word) || word == "exe") {
-            found.push(Command::Unknown);
-        }
-    }
-    found
-}
-
 /// A recipe as a shell gets it, with [`HOLE`] for the variables of make.
 fn shell_of_make(code: &str) -> String {
     let mut made = String::new();
@@ -336,7 +328,7 @@ fn shell_of_make(code: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, commands_of_awk, commands_of_make, commands_of_sed, commands_of_vim};
+    use super::{Command, commands_of_awk, commands_of_make, commands_of_sed};
 
     fn text(text: &str) -> Command {
         Command::Text(text.to_owned())
@@ -361,11 +353,5 @@ mod tests {
             [text("cc -o \"$UNKNOWN\" \"$UNKNOWN\"")]
         );
         assert_eq!(commands_of_make("X=$(shell rm x)"), [text("rm x")]);
-        assert_eq!(commands_of_vim(":!rm -rf .git"), [text("rm -rf .git")]);
-        assert_eq!(commands_of_vim("silent !rm x"), [text("rm x")]);
-        assert_eq!(commands_of_vim("%!sort -u"), [text("sort -u")]);
-        assert_eq!(commands_of_vim("call system('rm x')"), [Command::Unknown]);
-        assert_eq!(commands_of_vim("wq!"), []);
-        assert_eq!(commands_of_vim("%s/a/b/g | w"), []);
     }
 }
