@@ -67,3 +67,25 @@ fn every_test_that_the_threat_model_names_is_there() {
     assert!(named > 150, "{named}");
     assert_eq!(missing, Vec::<String>::new());
 }
+
+/// Each attack on what happens outside of the sandbox is a line of its table, and says what its control is.
+#[test]
+fn each_attack_outside_of_the_sandbox_is_a_line_and_has_a_control() {
+    let text = fs::read_to_string(workspace().join("THREAT_MODEL.md")).unwrap();
+    let table = text.split("begin: attacks outside of the sandbox -->").nth(1).unwrap();
+    let table = table.split("<!-- end: attacks outside of the sandbox").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let listed: BTreeSet<&str> = rows.collect();
+    let mut files = Vec::new();
+    collect(&workspace().join("crates/stockade-cli/tests/it/escape"), &mut files);
+    let mut names = BTreeSet::new();
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        // A file without a test is what attacks share.
+        if text.contains("#[test]") {
+            assert!(text.contains("control"), "{}", file.display());
+            names.insert(file.file_stem().unwrap().to_str().unwrap());
+        }
+    }
+    assert_eq!(names, listed);
+}

@@ -245,51 +245,6 @@ fn a_path_that_no_sandbox_can_write_is_neither_watched_nor_touched() {
     assert_eq!(names_in(&outside), ["new"]);
 }
 
-/// The supervisor looks for new files by a pattern while another sandbox swaps a folder for a link.
-#[test]
-fn a_folder_that_another_sandbox_swaps_leads_the_supervisor_nowhere() {
-    let Some(project) = project() else { return };
-    let victim = project.beside("victim");
-    fs::create_dir(&victim).unwrap();
-    fs::write(victim.join("made.lock"), "precious").unwrap();
-    let swap = format!(
-        "import os, time
-until = time.time() + 30
-first = 'a/000/made.lock'
-while time.time() < until and not os.path.exists('ready'): time.sleep(0.001)
-while time.time() < until and os.path.exists(first): pass
-os.rename('z', 'z.old'); os.symlink({:?}, 'z')
-",
-        victim.display()
-    );
-    project.script("swap.py", &swap);
-    project.script(
-        "make.py",
-        "import os
-for i in range(400):
-    os.makedirs(f'a/{i:03}'); open(f'a/{i:03}/made.lock', 'w').close()
-os.mkdir('z'); open('z/made.lock', 'w').close(); open('ready', 'w').close()
-",
-    );
-    let file = project.beside("own.toml");
-    let loaded = Policy::from_text(&file, "rules.deny = ['Edit(*.lock)']").unwrap();
-    let policy = jailed(|policy| policy.rules = loaded.rules);
-    let swapping = project.open(jailed(|_| {}));
-    let making = Policy { ..policy };
-    let making = stockade::Stockade::open(&project.root(), making, &project.beside("second.jsonl"));
-    let making = making.unwrap();
-    let report = std::thread::scope(|scope| {
-        let swap = scope.spawn(|| json(&swapping.run(exec(&["python3", "swap.py"]))));
-        let report = json(&making.run(exec(&["python3", "make.py"])));
-        let swapped = swap.join().unwrap();
-        assert_eq!(swapped["ok"], true, "{swapped}");
-        report
-    });
-    assert_eq!(fs::read_to_string(victim.join("made.lock")).unwrap(), "precious", "{report}");
-    assert_eq!(names_in(&victim), ["made.lock"], "{report}");
-    assert_eq!(held_in(&project, "a/000"), ["made.lock"], "control: {report}");
-}
-
 /// What an untrusted project file names is reported, and stays where it is.
 #[test]
 fn a_name_of_an_untrusted_project_is_never_renamed() {

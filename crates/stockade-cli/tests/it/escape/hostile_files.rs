@@ -30,24 +30,37 @@ fn lay(project: &Project, line: &str) {
     assert_eq!(told.code, 0, "the control: a sandboxed program can make it: {told:?}");
 }
 
+/// Reads a file whole, in a little time and memory.
+fn reads_whole(project: &Project, name: &str, seconds: &str) -> bool {
+    let mut reader = Command::new("/usr/bin/timeout");
+    reader.args(["--signal=KILL", seconds, "/bin/sh", "-c"]);
+    reader.arg("ulimit -v 1000000; exec /usr/bin/python3 -c 'open(\"'$0'\", \"rb\").read()'");
+    reader.arg(name).current_dir(project.beside("work"));
+    reader.output().unwrap().status.success()
+}
+
 #[test]
 fn no_file_that_a_call_laid_makes_the_next_one_hang_or_grow() {
-    for attack in [
-        "echo 'gitdir: g' > .git; mkdir g; mkfifo g/commondir",
-        "echo 'gitdir: g' > .git; mkdir g; ln -s /dev/zero g/commondir",
-        "echo 'gitdir: g' > .git; mkdir g; ln -s ../pipe g/commondir; mkfifo pipe",
-        "truncate -s 3G .git",
-        "echo 'gitdir: g' > .git; mkdir g; truncate -s 3G g/commondir",
-        "mkfifo .git",
-        "ln -s /dev/zero .git",
-        "mkdir -p .git/modules; mkfifo .git/modules/config .git/worktrees .git/config",
-        "mkdir -p .git; ln -s /dev/zero .git/config",
-        "mkfifo .ignore .gitignore; mkdir .codex; ln -s /dev .codex/rules",
+    for (attack, read) in [
+        ("echo 'gitdir: g' > .git; mkdir g; mkfifo g/commondir", "g/commondir"),
+        ("echo 'gitdir: g' > .git; mkdir g; ln -s /dev/zero g/commondir", "g/commondir"),
+        ("echo 'gitdir: g' > .git; mkdir g; ln -s ../pipe g/commondir; mkfifo pipe", "g/commondir"),
+        ("truncate -s 3G .git", ".git"),
+        ("echo 'gitdir: g' > .git; mkdir g; truncate -s 3G g/commondir", "g/commondir"),
+        ("mkfifo .git", ".git"),
+        ("ln -s /dev/zero .git", ".git"),
+        (
+            "mkdir -p .git/modules; mkfifo .git/modules/config .git/worktrees .git/config",
+            ".git/config",
+        ),
+        ("mkdir -p .git; ln -s /dev/zero .git/config", ".git/config"),
+        ("mkfifo .ignore .gitignore; mkdir .codex; ln -s /dev .codex/rules", ".ignore"),
     ] {
         let project = Project::new();
         let mut bare = Command::new("/bin/sh");
         bare.args(["-c", attack]).current_dir(project.beside("work"));
         assert!(bare.status().unwrap().success(), "{attack}");
+        assert!(!reads_whole(&project, read, "2"), "the control: {attack}");
         let told = bounded(&project, &["shell", "--timeout", "20s", "echo next"]);
         assert_eq!(told.stdout, "next\n", "{attack}: {told:?}");
         // The process tier looks at the configuration of git in the gate alone.
@@ -63,6 +76,8 @@ fn no_file_that_a_call_laid_makes_the_next_one_hang_or_grow() {
 #[test]
 fn a_git_file_is_followed_if_it_is_one_and_told_if_it_is_not() {
     let project = Project::new();
+    project.write("plain", "x");
+    assert!(reads_whole(&project, "plain", PATIENCE), "the control of the controls");
     let protection = |project: &Project| {
         let told = bounded(project, &["run", "--json", "--", "true"]);
         let report = told.json();
