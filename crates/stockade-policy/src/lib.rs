@@ -4,6 +4,7 @@
 //! a process.
 #![forbid(unsafe_code)]
 
+pub mod agents;
 mod config;
 pub mod decide;
 pub mod hooks;
