@@ -48,7 +48,9 @@ pub use tools::PolicyTool;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::confine::{Keep, Network, Oci, Origin, PathPattern, Ports, Toolchain, Watched};
+use crate::confine::{
+    AgentFolder, Keep, Network, Oci, Origin, PathPattern, Ports, Toolchain, Watched,
+};
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::{Limits, SessionLimits};
 
@@ -124,6 +126,10 @@ pub struct FilesPolicy {
     pub read: Vec<PathBuf>,
     /// Toolchains and caches of the home folder that can be read.
     pub toolchains: BTreeSet<Toolchain>,
+    /// What an agent that runs in the sandbox has of the home folder. No file can set this.
+    pub agent: Option<AgentFolder>,
+    /// Where the program of that agent is installed, to be read and run.
+    pub agent_programs: Vec<PathBuf>,
     /// Paths that look empty in the sandbox.
     pub hide: Vec<PathBuf>,
     /// Paths that cannot be written, renamed or removed.
@@ -178,6 +184,8 @@ impl Default for FilesPolicy {
             write: vec![PathBuf::from(".")],
             read: Vec::new(),
             toolchains: BTreeSet::new(),
+            agent: None,
+            agent_programs: Vec::new(),
             hide: Vec::new(),
             protect: PROTECT.iter().map(PathBuf::from).collect(),
             untrusted: Vec::new(),

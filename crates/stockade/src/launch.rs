@@ -1,6 +1,7 @@
 //! Acts on a plan: starts it, waits for it, and cleans up. Decides nothing.
 
 mod absent;
+mod agent_home;
 mod caller;
 mod client;
 mod container;
@@ -34,6 +35,7 @@ mod watch;
 
 use std::time::Instant;
 
+pub use agent_home::{AgentHome, AgentHomeError, installed_program};
 pub(crate) use caller::CallerLink;
 pub use caller::OutputEvent;
 pub use container::{Containers, engines, reap};

@@ -1,5 +1,6 @@
 //! What a run may touch and use, as data: the policy's answer, before any tier is asked.
 
+mod agent;
 mod oci;
 mod own;
 mod path_pattern;
@@ -11,6 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::agent::{AgentFolder, AgentPart};
 pub use self::oci::{EngineName, ImageName, NotAnImage, Oci, Pull, UnknownEngine, UnknownPull};
 pub use self::own::{
     OwnKind, OwnProgram, SYSTEM, all as own_places, cache_folder, data_folder,
@@ -66,6 +68,8 @@ pub struct Files {
     pub read: Vec<PathBuf>,
     /// What toolchains have in the home folder, to be read.
     pub toolchains: Vec<Shown>,
+    /// What an agent that runs in the sandbox has of the home folder.
+    pub agent: Option<AgentFolder>,
     /// Paths beneath these that cannot be opened.
     pub hide: Vec<PathBuf>,
     /// Paths beneath these that cannot be written, renamed or removed.
@@ -121,6 +125,9 @@ impl Files {
     pub fn deny_writes(&mut self) {
         let root = &self.root;
         self.read.extend(self.write.drain(..).filter(|folder| folder != root));
+        for part in self.agent.iter_mut().flat_map(|agent| &mut agent.parts) {
+            part.is_written = false;
+        }
     }
 }
 

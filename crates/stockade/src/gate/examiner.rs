@@ -237,7 +237,7 @@ impl Examiner {
             network: self.policy.network,
             ports: self.policy.ports.clone(),
             oci: self.policy.oci.clone(),
-            session: call.session.as_ref().map(|_| leftovers(self.policy.mode)),
+            session: call.session.as_ref().map(|_| leftovers(&self.policy)),
             hints: Vec::new(),
         }
     }
@@ -255,6 +255,7 @@ impl Examiner {
             write: placed(&policy.write),
             read: placed(&policy.read),
             toolchains: self.toolchains.clone(),
+            agent: policy.agent.clone(),
             hide: placed(&policy.hide),
             protect: placed(&policy.protect),
             untrusted: Vec::new(),
@@ -279,8 +280,10 @@ const SANDBOXED: &str = "STOCKADE";
 const SESSION: &str = "STOCKADE_SESSION";
 
 /// Whether processes that a call of a session leaves running may stay.
-fn leftovers(mode: Mode) -> Leftovers {
-    match mode {
+fn leftovers(policy: &Policy) -> Leftovers {
+    match policy.mode {
+        // The folder of an agent goes with the agent.
+        _ if policy.files.agent.is_some() => Leftovers::End,
         Mode::Plan => Leftovers::End,
         Mode::Default | Mode::AcceptEdits | Mode::Auto | Mode::DontAsk | Mode::Bypass => {
             Leftovers::Stay

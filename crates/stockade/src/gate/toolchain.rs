@@ -1,5 +1,5 @@
-//! Toolchains in the home directory that the policy lists: which of them are installed, and that
-//! their programs may run.
+//! Toolchains in the home directory that the policy lists, and the program of an agent: which of them
+//! are installed, and that their programs may run.
 
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd;
@@ -16,10 +16,12 @@ use crate::tier::Tier;
 /// The installed toolchains. None in a tier without a sandbox, where nothing would keep calls from
 /// changing them.
 pub(super) fn found(policy: &Policy) -> Vec<Shown> {
-    if policy.tier < Tier::Jail || policy.files.toolchains.is_empty() {
+    if policy.tier < Tier::Jail {
         return Vec::new();
     }
-    policy.files.toolchains.iter().copied().flat_map(of_home).collect()
+    let program = |path: &PathBuf| Shown { path: path.clone(), links: Vec::new() };
+    let of_agent = policy.files.agent_programs.iter().map(program);
+    policy.files.toolchains.iter().copied().flat_map(of_home).chain(of_agent).collect()
 }
 
 /// The folders of a toolchain in the home directory.

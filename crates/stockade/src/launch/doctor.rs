@@ -102,6 +102,7 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
             write: vec![root.to_owned()],
             read: Vec::new(),
             toolchains: Vec::new(),
+            agent: None,
             hide: Vec::new(),
             protect: policy.files.protect.iter().map(|path| root.join(path)).collect(),
             untrusted: Vec::new(),

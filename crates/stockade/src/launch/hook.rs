@@ -152,6 +152,7 @@ impl HookRunner {
                 write: Vec::new(),
                 read: Vec::new(),
                 toolchains: Vec::new(),
+                agent: None,
                 hide: Vec::new(),
                 protect: Vec::new(),
                 untrusted: Vec::new(),

@@ -23,9 +23,10 @@ mod without_namespaces;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rustix::fs::FileType;
 use stockade_sandbox::{
     Access, Folder as InBox, Mechanism, Mount, PreparedSandbox, Program, SandboxPool,
 };
@@ -57,6 +58,7 @@ use super::session::{JoinedCall, without_repository};
 use super::setup::Setup;
 use super::spec::{added, input, not_started, spec};
 use super::tree::ProgramTree;
+use crate::confine::AgentFolder;
 use crate::gate::ProgramWork;
 use crate::guarantee::{Enforced, Guarantee};
 use crate::limits::Limits;
@@ -92,10 +94,11 @@ fn make(
         jail.cwd.clone_from(place);
     }
     let mounts = jail.root.as_deref().unwrap_or_default();
-    let writable = writable_in(mounts)?;
+    let agent = common.files.agent.as_ref();
+    let writable = writable_in(mounts, agent)?;
     let without_repository = without_repository(&writable, mounts);
     let absent = absent::watched(&cover.unenforced(), &common.files, &writable)?;
-    let disk = disk_of_box(mounts, &common.limits)?;
+    let disk = disk_of_box(mounts, agent, &common.limits)?;
     let has_broker = !jail.forbidden.is_empty();
     let ready = pool.ready(jail, common.cgroup);
     let ready = ready.map_err(|error| match error {
@@ -182,16 +185,40 @@ fn kept_by(
 }
 
 /// How full the disk is that the box can write.
-fn disk_of_box(mounts: &[Mount], limits: &Limits) -> Result<Option<Disk>, Failure> {
-    watched_disk(written(mounts), limits)
+fn disk_of_box(
+    mounts: &[Mount],
+    agent: Option<&AgentFolder>,
+    limits: &Limits,
+) -> Result<Option<Disk>, Failure> {
+    let of_agent =
+        all_written(mounts).filter(|(path, handle)| is_of_agent(path, agent) && is_folder(*handle));
+    watched_disk(written(mounts, agent).chain(of_agent), limits)
 }
 
 /// The folders that the box can write, by the handles that it gets them by.
-fn writable_in(mounts: &[Mount]) -> Result<Vec<Writable>, Failure> {
-    written(mounts).map(|(path, handle)| Writable::opened(path, handle)).collect()
+fn writable_in(mounts: &[Mount], agent: Option<&AgentFolder>) -> Result<Vec<Writable>, Failure> {
+    written(mounts, agent).map(|(path, handle)| Writable::opened(path, handle)).collect()
 }
 
-fn written(mounts: &[Mount]) -> impl Iterator<Item = (PathBuf, BorrowedFd<'_>)> {
+/// The folders that the box can write and that are the same on the machine: not those of an agent, in whose
+/// place the machine has other ones, or in which nothing is protected.
+fn written<'a>(
+    mounts: &'a [Mount],
+    agent: Option<&AgentFolder>,
+) -> impl Iterator<Item = (PathBuf, BorrowedFd<'a>)> {
+    all_written(mounts).filter(move |(path, _)| !is_of_agent(path, agent))
+}
+
+fn is_of_agent(path: &Path, agent: Option<&AgentFolder>) -> bool {
+    agent.is_some_and(|agent| path.starts_with(&agent.path))
+}
+
+fn is_folder(handle: BorrowedFd<'_>) -> bool {
+    let stat = rustix::fs::fstat(handle);
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+fn all_written(mounts: &[Mount]) -> impl Iterator<Item = (PathBuf, BorrowedFd<'_>)> {
     mounts.iter().filter_map(|mount| {
         let Mount::Bind { source, target, access: Access::Writable } = mount else { return None };
         // One in a protected folder is part of a folder that is listed already.

@@ -62,6 +62,7 @@ impl Setup {
                 write: Vec::new(),
                 read: Vec::new(),
                 toolchains: Vec::new(),
+                agent: None,
                 hide: Vec::new(),
                 protect: Vec::new(),
                 untrusted: Vec::new(),
@@ -109,6 +110,7 @@ impl Setup {
             Mount::Path(path, access) => self.path(path, *access),
             Mount::Exception(path) => self.exceptions.push(path.clone()),
             Mount::Toolchain(shown) => self.toolchain(shown),
+            Mount::Agent(folder) => self.files.agent = Some(folder.clone()),
             Mount::System(_)
             | Mount::Devices { .. }
             | Mount::Proc

@@ -122,7 +122,8 @@ pub(super) fn binds(
             | Mount::Home(_)
             | Mount::Exception(_)
             | Mount::Pins
-            | Mount::Toolchain(_) => {}
+            | Mount::Toolchain(_)
+            | Mount::Agent(_) => {}
         }
     }
     let mut shown: Vec<PathBuf> = binds.iter().map(|bind| bind.target.clone()).collect();

@@ -33,7 +33,7 @@ fn step(op: &Op) -> Option<Step> {
             Mount::HideInProc(_) => Some(Step::HidePath),
             Mount::Home(_) => Some(Step::MakeEntry),
             // What these need depends on what exists.
-            Mount::Exception(_) | Mount::Toolchain(_) | Mount::Pins => None,
+            Mount::Exception(_) | Mount::Toolchain(_) | Mount::Agent(_) | Mount::Pins => None,
         },
         Op::Hide(_) => Some(Step::HidePath),
         Op::Protect(_) => Some(Step::ProtectPath),

@@ -11,8 +11,8 @@ use std::time::Duration;
 use stockade_sandbox::{CgroupLimits, Filter};
 
 use crate::confine::{
-    EngineName, ImageName, Keep, Leftovers, Network, Origin, OwnPath, PathPattern, Pull, Shown,
-    Watched,
+    AgentFolder, EngineName, ImageName, Keep, Leftovers, Network, Origin, OwnPath, PathPattern,
+    Pull, Shown, Watched,
 };
 use crate::limits::ByteCount;
 
@@ -179,6 +179,8 @@ pub enum Mount {
     Pins,
     /// A toolchain of the home directory, read-only, and links to it.
     Toolchain(Shown),
+    /// The folder of an agent, with parts of the machine's in it, and a link to it.
+    Agent(AgentFolder),
 }
 
 /// Whether a path can be written.

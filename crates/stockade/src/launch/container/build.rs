@@ -78,7 +78,8 @@ impl ContainerSetup {
                 | Mount::HideInProc(_)
                 | Mount::Session { .. }
                 | Mount::Home(_)
-                | Mount::Toolchain(_),
+                | Mount::Toolchain(_)
+                | Mount::Agent(_),
             )
             | Op::JoinSession { .. }
             | Op::Publish(_)

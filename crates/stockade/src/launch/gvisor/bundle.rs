@@ -45,6 +45,7 @@ impl Bundle<'_> {
                 }
                 // The other mounts are no binds, or already among those that were resolved.
                 Mount::Toolchain(_)
+                | Mount::Agent(_)
                 | Mount::Devices { .. }
                 | Mount::Proc
                 | Mount::HideInProc(_)
@@ -146,7 +147,8 @@ fn own_mounts(planned: &[Mount]) -> Vec<Value> {
             | Mount::Home(_)
             | Mount::Exception(_)
             | Mount::Pins
-            | Mount::Toolchain(_) => {}
+            | Mount::Toolchain(_)
+            | Mount::Agent(_) => {}
         }
     }
     mounts

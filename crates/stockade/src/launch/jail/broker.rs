@@ -9,6 +9,7 @@ use stockade_sandbox::{Errno, Mount, StartError, Step};
 use super::masks::PathMasks;
 use super::root::c_path;
 use super::written;
+use crate::confine::AgentFolder;
 use crate::confine::Files;
 use crate::guarantee::{Enforced, Guarantee};
 use crate::outcome::{Failure, FailureKind, chain};
@@ -43,8 +44,12 @@ fn link_on_the_way<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
 /// The protected paths that do not exist and that the box could create, in folders of these mounts.
 ///
 /// More of them than the box can hear of are watched only.
-pub(super) fn refused(cover: &PathMasks, mounts: &[Mount]) -> Result<Vec<CString>, Failure> {
-    let folders: Vec<PathBuf> = written(mounts).map(|(folder, _)| folder).collect();
+pub(super) fn refused(
+    cover: &PathMasks,
+    mounts: &[Mount],
+    agent: Option<&AgentFolder>,
+) -> Result<Vec<CString>, Failure> {
+    let folders: Vec<PathBuf> = written(mounts, agent).map(|(folder, _)| folder).collect();
     let can_be_made = |path: &&PathBuf| {
         let folder = folders.iter().find(|folder| path.starts_with(folder));
         folder.is_some_and(|folder| !is_of_new_repository(path, folder))

@@ -146,7 +146,7 @@ impl JailSetup {
             jail.forbidden = broker::forbidden(&common.files, cover)?;
         }
         if self.refuses_creation {
-            jail.refused = broker::refused(cover, &mounts)?;
+            jail.refused = broker::refused(cover, &mounts, common.files.agent.as_ref())?;
         }
         jail.session = self.session(joined)?;
         jail.sealed = git_folders(&mounts);

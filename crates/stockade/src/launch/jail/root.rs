@@ -11,7 +11,7 @@ use stockade_sandbox::{Access, Landlock, Mount, ProcView, Rule, rights};
 
 use super::masks::{MaskedPath, PathMasks};
 pub(in crate::launch) use crate::confine::SYSTEM;
-use crate::confine::{Files, Shown};
+use crate::confine::{AgentFolder, Files, Shown};
 use crate::guarantee::Guarantee;
 use crate::inspect::real_folder;
 use crate::launch::setup::Setup;
@@ -63,9 +63,14 @@ pub(super) fn mounts(setup: &Setup, covered: &PathMasks) -> Result<Vec<Mount>, F
             Planned::Exception(path) => except(path, covered, &mut mounts)?,
             Planned::Pins => pins(files, covered, &mut mounts)?,
             Planned::Toolchain(shown) => toolchain(shown, home, &mut mounts)?,
+            // It is planned after everything that is covered.
+            Planned::Agent(_) => {}
         }
     }
-    cover(&covered.present, &mut mounts)?;
+    cover(covered.present.iter(), &mut mounts)?;
+    if let (Some(folder), Some(home)) = (&files.agent, home) {
+        agent(folder, home, &covered.present, &mut mounts)?;
+    }
     Ok(mounts)
 }
 
@@ -156,6 +161,27 @@ fn toolchain(shown: &Shown, home: Option<&Path>, mounts: &mut Vec<Mount>) -> Res
     Ok(())
 }
 
+/// Shows the folder of an agent: its own, and in it parts of the machine's, as far as they are not hidden.
+/// Its own has a place for each of them.
+fn agent(
+    folder: &AgentFolder,
+    home: &Path,
+    present: &[MaskedPath],
+    mounts: &mut Vec<Mount>,
+) -> Result<(), Failure> {
+    mounts.push(bind_at(&folder.private, &folder.path, Access::Writable)?);
+    for part in &folder.parts {
+        let access = if part.is_written { Access::Writable } else { Access::ReadOnlyAsOwner };
+        mounts.push(bind_at(&part.source, &part.path, access)?);
+    }
+    let is_in_part =
+        |one: &&MaskedPath| folder.parts.iter().any(|part| one.path.starts_with(&part.path));
+    cover(present.iter().filter(is_in_part), mounts)?;
+    mounts
+        .push(Mount::Link { target: c_path(&home.join(&folder.name))?, to: c_path(&folder.path)? });
+    Ok(())
+}
+
 /// The pins above all that is hidden, protected or shown to be read.
 fn pins(files: &Files, covered: &PathMasks, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
     let write = files.write.iter().map(|path| placed(path, &files.root));
@@ -188,7 +214,10 @@ fn pin<'a>(
 }
 
 /// Hides and protects what is there. What the box does not show needs neither, under any name.
-fn cover(present: &[MaskedPath], mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+fn cover<'a>(
+    present: impl Iterator<Item = &'a MaskedPath>,
+    mounts: &mut Vec<Mount>,
+) -> Result<(), Failure> {
     let bound = |mount: &Mount| {
         let Mount::Bind { target, .. } = mount else { return None };
         Some(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
@@ -283,11 +312,16 @@ pub(super) fn landlock(mounts: &[Mount]) -> Landlock {
 
 /// A path that has no links in it any more; one that was put there since is not followed.
 fn bind(path: &Path, access: Access) -> Result<Mount, Failure> {
+    bind_at(path, path, access)
+}
+
+/// The same at another place in the sandbox.
+fn bind_at(path: &Path, target: &Path, access: Access) -> Result<Mount, Failure> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let source = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)
         .map_err(|errno| unshown(path, &errno.into()))?;
-    Ok(Mount::Bind { source, target: c_path(path)?, access })
+    Ok(Mount::Bind { source, target: c_path(target)?, access })
 }
 
 /// A path as the kernel takes it.

@@ -57,6 +57,7 @@ pub(in crate::launch) fn confinement(root: &Path, protected: Kept) -> Confinemen
             write: vec![root.to_owned()],
             read: vec!["/var/lib".into()],
             toolchains: vec![Shown { path: root.join("tools"), links }],
+            agent: None,
             hide: vec![root.join("hidden"), root.join("own")],
             protect: vec![root.join("deep/protected"), root.join(".claude"), root.join("absent")],
             untrusted: Vec::new(),

@@ -49,6 +49,8 @@ fn ops(confinement: &Confinement, machine: Machine) -> Vec<Op> {
     ops.extend([Op::HostName("box"), Op::ForbidNesting, Op::NewRoot]);
     ops.extend(mounts(confinement).into_iter().map(Op::Mount));
     ops.extend(masks(files));
+    // After what is hidden and protected, which is about the machine's own files.
+    ops.extend(files.agent.clone().map(Mount::Agent).map(Op::Mount));
     ops.extend([Op::SealRoot, Op::Cgroup(cgroup_limits(limits))]);
     ops.extend(has_broker(confinement).then_some(Op::Broker));
     ops.extend(refuses_names(confinement, machine).then_some(Op::RefuseCreation));

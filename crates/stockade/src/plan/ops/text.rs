@@ -146,6 +146,14 @@ impl fmt::Display for Mount {
                 }
                 Ok(())
             }
+            Self::Agent(agent) => {
+                write!(f, "mount a private {:?}, linked from ~/{}", agent.path, agent.name)?;
+                for part in &agent.parts {
+                    let access = if part.is_written { Access::Writable } else { Access::ReadOnly };
+                    write!(f, ", with {:?} {access}", part.path.file_name().unwrap_or_default())?;
+                }
+                Ok(())
+            }
         }
     }
 }
