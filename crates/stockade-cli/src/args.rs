@@ -25,7 +25,7 @@ pub(crate) use policy::{
     Dialect, Init, Rules, RulesAdd, RulesList, RulesRemove, RulesTest, RulesWhat, Sources, Target,
     Trust,
 };
-pub(crate) use session::{Enter, Kill, Logs, Ps};
+pub(crate) use session::{Enter, Kill, Logs, NO_AGENT, Ps};
 use stockade::call::SessionName;
 use stockade::confine::{ImageName, Toolchain};
 use stockade::limits::{ByteCount, Processors, parse_deadline, parse_duration};

@@ -12,6 +12,7 @@ mod demo;
 mod diagnostic;
 mod doctor;
 mod edit;
+mod enter;
 mod exit_code;
 mod explain;
 mod hook;
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
         Command::Call(CallCommand::Run(run)) => run::run(&run),
         Command::Call(CallCommand::Shell(shell)) => run::shell(&shell),
         Command::Call(CallCommand::Hook(hook)) => return hook::hook(&hook),
-        Command::Enter(enter) => run::enter(enter),
+        Command::Enter(enter) => enter::enter(enter),
         Command::Code(code) => code::code(&code),
         Command::SessionHost => session::host(),
         Command::CodeSessionHost => code_session::host(),

@@ -1,13 +1,9 @@
 //! `stockade run` and `stockade shell`: one call, its streams as they come, its exit status.
 
-use std::io::{self, IsTerminal as _};
-
 use stockade::call::SessionName;
-use stockade::limits::Limits;
-use stockade::policy::{Mode, Profile};
 use stockade::{Report, Running, Stockade, ToolCall};
 
-use crate::args::{Common, Enter, Run, Shell};
+use crate::args::{Common, Run, Shell};
 use crate::exit_code::Status;
 use crate::print::StdoutError;
 use crate::session::{FrontEnd, Membership, supervised};
@@ -42,21 +38,6 @@ pub(crate) fn shell(shell: &Shell) -> Answer {
     })
 }
 
-/// Opens a shell in the sandbox, or runs a program there, for a person. They have asked for it themselves, so
-/// that nothing is asked that the sandbox contains; deny rules hold.
-pub(crate) fn enter(enter: Enter) -> Answer {
-    let Enter { mut common, session, argv } = enter;
-    common.mode = common.mode.or(Some(Mode::Auto));
-    common.profile = common.profile.or(Some(Profile::Contained));
-    common.timeout = common.timeout.or(Some(Limits::NO_DEADLINE));
-    let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "bash".into());
-    let argv = if argv.is_empty() { vec![shell()] } else { argv };
-    let call = connected(ToolCall::exec(argv), io::stdin().is_terminal(), Input::found());
-    in_session(Some(&session), None, |place| {
-        perform(&setup::stockade(&common, &[])?, call, &common, place.as_ref())
-    })
-}
-
 /// The session of a call, and the front end that waits for it.
 pub(crate) struct InSession<'a> {
     name: &'a SessionName,
@@ -66,7 +47,7 @@ pub(crate) struct InSession<'a> {
 }
 
 /// Makes a call here, or in a supervisor of its own if it has a session.
-fn in_session(
+pub(crate) fn in_session(
     name: Option<&SessionName>,
     folder_fd: Option<u8>,
     work: impl FnOnce(Option<InSession<'_>>) -> Answer,
@@ -81,19 +62,19 @@ fn in_session(
 
 /// Whether standard input is for the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Input {
+pub(crate) enum Input {
     Passed,
     Kept,
 }
 
 impl Input {
-    fn found() -> Self {
+    pub(crate) fn found() -> Self {
         if streams::has_input() { Self::Passed } else { Self::Kept }
     }
 }
 
 /// The call on a terminal of its own, or with standard input if that is for the program.
-fn connected(call: ToolCall, tty: bool, input: Input) -> ToolCall {
+pub(crate) fn connected(call: ToolCall, tty: bool, input: Input) -> ToolCall {
     match (tty, input) {
         (true, _) => call.with_terminal(terminal::size()),
         (false, Input::Passed) => call.with_open_stdin(),

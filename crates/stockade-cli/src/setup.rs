@@ -30,7 +30,15 @@ pub(crate) fn warm_stockade(
     only: &[String],
     pool_size: PoolSize,
 ) -> Result<Stockade, SetupError> {
-    let builder = builder(common, only)?.pool(pool_size);
+    opened(common, builder(common, only)?.pool(pool_size))
+}
+
+/// Opens all that one run under this policy needs.
+pub(crate) fn open(common: &Common, policy: Policy) -> Result<Stockade, SetupError> {
+    opened(common, builder_of(common, policy)?.pool(PoolSize::NoTemplates))
+}
+
+fn opened(common: &Common, builder: Builder) -> Result<Stockade, SetupError> {
     let terminal = if common.no_ask { None } else { Terminal::find(own_policy(common)) };
     let builder = match terminal {
         Some(terminal) => builder.approver(Arc::new(terminal)),
@@ -41,7 +49,10 @@ pub(crate) fn warm_stockade(
 
 /// All that runs need, before it is opened.
 pub(crate) fn builder(common: &Common, only: &[String]) -> Result<Builder, SetupError> {
-    let policy = policy(common, only)?;
+    builder_of(common, policy(common, only)?)
+}
+
+fn builder_of(common: &Common, policy: Policy) -> Result<Builder, SetupError> {
     if !common.quiet {
         policy.notes().iter().for_each(|note| print::note(note));
     }

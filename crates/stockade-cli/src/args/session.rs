@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use stockade::call::SessionName;
+use stockade::policy::agents::AgentProfile;
 
 use super::Common;
 
@@ -14,10 +16,22 @@ pub(crate) struct Enter {
     /// The session; what is left running in it stays when the shell ends
     #[arg(long, value_name = "NAME", default_value = "enter")]
     pub(crate) session: SessionName,
+    /// What an agent has of your home folder: `claude`, `codex`, `gemini`, or `none`; by the name of the
+    /// program if not given
+    #[arg(long, value_name = "NAME", value_parser = agent_names())]
+    pub(crate) agent: Option<String>,
     /// The program and its arguments; your shell if none is given
     #[arg(last = true, value_name = "PROGRAM ARGS")]
     pub(crate) argv: Vec<OsString>,
 }
+
+/// The names of the profiles of agents, and the word for none.
+fn agent_names() -> PossibleValuesParser {
+    AgentProfile::names().chain([NO_AGENT]).collect::<Vec<_>>().into()
+}
+
+/// Chooses no profile of an agent.
+pub(crate) const NO_AGENT: &str = "none";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ps {

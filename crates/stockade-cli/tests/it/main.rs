@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests start stockade itself")]
 
 mod again;
+mod agents;
 mod ask;
 mod audit;
 mod box_lists;

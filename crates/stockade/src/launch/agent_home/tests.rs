@@ -96,7 +96,7 @@ fn links_that_were_made_since_are_removed_and_neither_older_ones_nor_what_they_l
 #[test]
 fn a_program_is_shown_with_the_packages_beside_it_or_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let base = folder.path().canonicalize().unwrap();
+    let base = crate::policy::real_folder(folder.path()).unwrap();
     let root = base.join("project");
     let package = base.join("lib/node_modules/@maker/agent/bin");
     fs::create_dir_all(&package).unwrap();
