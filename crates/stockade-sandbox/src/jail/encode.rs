@@ -20,7 +20,7 @@ use crate::memory_file::sealed;
 use crate::protocol::UNLIMITED;
 use crate::protocol::plan::creation_log::PATHS_MAX;
 use crate::protocol::plan::{
-    DESCRIPTORS_MAX, ListedPath, NONE, PathRule, Plan, names, new, op, option, session,
+    DESCRIPTORS_MAX, ListedPath, NONE, PathRule, Plan, names, new, option, session,
 };
 use crate::session::{FolderLimits, Leftovers};
 
@@ -175,12 +175,7 @@ pub(crate) fn encode(jail: &Jail) -> io::Result<EncodedPlan<'_>> {
     let mut sources = Vec::new();
     if let Some(mounts) = &jail.root {
         // The memory file is the first descriptor.
-        let mut root = mounts::pack(mounts, jail.identity, 1, &mut blob)?;
-        let is_entered =
-            |mount: &Mount| matches!(mount, Mount::Hide { target } if *target == jail.cwd);
-        for (_, one) in mounts.iter().zip(&mut root.ops).filter(|(mount, _)| is_entered(mount)) {
-            one.flags |= op::ENTERED;
-        }
+        let root = mounts::pack((mounts, &jail.cwd), jail.identity, 1, &mut blob)?;
         plan.base = blob.text(base()?);
         plan.root_options = blob.text(ROOT_OPTIONS);
         plan.ops = blob.array(&root.ops);
@@ -208,7 +203,7 @@ pub(crate) fn encode_session(
         mode: 0o1777,
     };
     let folder = [folder];
-    let root = mounts::pack(&folder, identity, 1, &mut blob)?;
+    let root = mounts::pack((&folder, c""), identity, 1, &mut blob)?;
     let (uid_map, gid_map) = identity.session_maps();
     let outer = identity.to_take_on().unwrap_or((NONE, NONE));
     let mut plan = Plan {

@@ -38,7 +38,8 @@ pub enum Mount {
         /// Its permissions.
         mode: u32,
     },
-    /// The folder of the session.
+    /// The folder of the session. What is bound before it and lies in it is moved there with all its covers;
+    /// what comes after it is found by paths that other calls of the session can change.
     Session {
         /// Its path in the sandbox.
         target: CString,
@@ -226,9 +227,10 @@ pub(crate) struct PackedRoot<'a> {
     pub(crate) sources: Vec<BorrowedFd<'a>>,
 }
 
-/// Writes the list down; the sources' descriptors are numbered from `first`.
+/// Writes the list down; the sources' descriptors are numbered from `first`. A hidden folder that is the
+/// working directory can be entered.
 pub(crate) fn pack<'a>(
-    mounts: &'a [Mount],
+    (mounts, cwd): (&'a [Mount], &CStr),
     identity: Identity,
     first: usize,
     blob: &mut Blob,
@@ -241,12 +243,48 @@ pub(crate) fn pack<'a>(
         let may_make = if may_make(before, mount.target()) { op::MAY_MAKE } else { 0 };
         let in_proc = matches!(nearest(before, mount.target()), Some(Mount::Proc { .. }));
         let in_proc = if in_proc { op::IN_PROC } else { 0 };
-        packed.ops.push(Op { flags: one.flags | may_make | in_proc, ..one });
+        let is_entered = matches!(mount, Mount::Hide { target } if **target == *cwd);
+        let is_entered = if is_entered { op::ENTERED } else { 0 };
+        let one = Op { flags: one.flags | may_make | in_proc | is_entered, ..one };
+        let moved = if matches!(mount, Mount::Session { .. }) {
+            moved_into(mount.target(), before, blob)?
+        } else {
+            Vec::new()
+        };
+        let asides = moved.iter().map(|back| Op { kind: op::ASIDE, flags: op::MOVED, ..*back });
+        packed.ops.extend(asides);
+        packed.ops.push(one);
+        packed.ops.extend(moved);
         if let Mount::Bind { source, .. } = mount {
             packed.sources.push(source.as_fd());
         }
     }
     Ok(packed)
+}
+
+/// The operations that put the outermost of these mounts into the folder of a session, in which they lie.
+///
+/// Other calls can rename what is on the way to them at any time, so they are made with all their covers
+/// before that folder is there, and are put into it as a whole.
+fn moved_into(session: &CStr, before: &[Mount], blob: &mut Blob) -> io::Result<Vec<Op>> {
+    let is_tree = |mount: &&Mount| matches!(mount, Mount::Bind { .. } | Mount::Memory { .. });
+    let within = |mount: &&Mount| is_beneath(mount.target(), session);
+    let trees: Vec<&Mount> = before.iter().filter(is_tree).filter(within).collect();
+    let is_outermost =
+        |one: &&&Mount| !trees.iter().any(|other| is_beneath(one.target(), other.target()));
+    let mut ops = Vec::new();
+    for (number, mount) in (0..).zip(trees.iter().filter(is_outermost)) {
+        let is_file = if let Mount::Bind { source, .. } = mount
+            && !is_folder(source.as_fd())?
+        {
+            op::IS_FILE
+        } else {
+            0
+        };
+        let (target, flags) = (blob.text(mount.target()), op::MAY_MAKE | is_file);
+        ops.push(Op { kind: op::BACK, source: number, target, flags, ..Op::default() });
+    }
+    if ops.len() > ASIDE_MAX { Err(Errno::TOOBIG.into()) } else { Ok(ops) }
 }
 
 /// Writes down what a copy of a template with these mounts must make anew: what lies in memory, and

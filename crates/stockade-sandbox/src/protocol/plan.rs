@@ -9,7 +9,7 @@ use crate::protocol::Plain;
 /// The most descriptors that the second message can carry; the kernel allows 253.
 pub(crate) const DESCRIPTORS_MAX: usize = 240;
 
-/// How many mounts a copy of a template can take aside.
+/// How many mounts can be taken aside.
 pub(crate) const ASIDE_MAX: usize = 32;
 
 /// Stands for a descriptor that is not there.
@@ -304,9 +304,9 @@ pub(crate) mod op {
     pub(crate) const HIDE: u32 = 7;
     /// Mount a file or folder on itself, with the attributes.
     pub(crate) const COVER: u32 = 8;
-    /// In a copy: take what is mounted at the path aside, with all beneath it.
+    /// Take what is mounted at the path aside, with all beneath it.
     pub(crate) const ASIDE: u32 = 9;
-    /// In a copy: put back what was taken aside.
+    /// Put back what was taken aside.
     pub(crate) const BACK: u32 = 10;
     /// Mount the sandbox's own pseudo-terminals.
     pub(crate) const TERMINALS: u32 = 11;
@@ -323,6 +323,8 @@ pub(crate) mod op {
     pub(crate) const IN_PROC: u32 = 1 << 3;
     /// The program starts in the hidden folder, so that it can be entered.
     pub(crate) const ENTERED: u32 = 1 << 4;
+    /// What is taken aside does not stay where it was.
+    pub(crate) const MOVED: u32 = 1 << 5;
 }
 
 // SAFETY: integers only, and the assertion below shows no padding.

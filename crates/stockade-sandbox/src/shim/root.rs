@@ -130,6 +130,9 @@ fn apply_in_child(plan: &mut ReceivedPlan, root: Fd, one: &Op) -> Result<(), Ste
         op::ASIDE => {
             let there = mounts::find(root, target).at(Step::TakeSource)?;
             let mount = mounts::clone_mount(there, Depth::All).at(Step::TakeSource)?;
+            if one.flags & op::MOVED != 0 {
+                sys::fchdir(there).and_then(|()| mounts::detach_here()).at(Step::TakeSource)?;
+            }
             sys::close(there);
             *plan.aside(one.source).at(Step::ReadRequest)? = mount;
             Ok(())

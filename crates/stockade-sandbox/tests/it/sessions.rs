@@ -24,13 +24,9 @@ pub(crate) fn session() -> Arc<SessionSpace> {
 
 /// A sandbox of a session, made from another.
 pub(crate) fn joined(mut jail: Jail, space: &Arc<SessionSpace>, leftovers: Leftovers) -> Jail {
-    for mount in jail.root.iter_mut().flatten() {
-        if let Mount::Memory { target, .. } = mount
-            && **target == *c"/tmp"
-        {
-            *mount = Mount::Session { target: target.clone() };
-        }
-    }
+    let mounts = jail.root.as_mut().unwrap();
+    mounts.retain(|mount| mount.target() != c"/tmp");
+    mounts.push(Mount::Session { target: c"/tmp".to_owned() });
     let space = Arc::clone(space);
     jail.session = Some(InSession { space, pid_base: 0, leftovers });
     jail.network = Network::Loopback;

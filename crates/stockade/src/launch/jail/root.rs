@@ -24,7 +24,7 @@ pub(super) fn mounts(setup: &Setup, covered: &PathMasks) -> Result<Vec<Mount>, F
     let files = &setup.files;
     not_whole_machine(files)?;
     let mut mounts = Vec::new();
-    let mut home = None;
+    let (mut home, mut is_covered) = (None, false);
     for planned in &setup.mounts {
         match planned {
             Planned::System(folders) => system(folders, &mut mounts)?,
@@ -46,6 +46,8 @@ pub(super) fn mounts(setup: &Setup, covered: &PathMasks) -> Result<Vec<Mount>, F
                 mode: 0o1777,
             }),
             Planned::Session { path } => {
+                cover(covered.present.iter(), &mut mounts)?;
+                is_covered = true;
                 mounts.push(Mount::Session { target: c_path(Path::new(path))? });
             }
             Planned::Project(path, access) => mounts.push(bind(path, of(*access))?),
@@ -67,7 +69,9 @@ pub(super) fn mounts(setup: &Setup, covered: &PathMasks) -> Result<Vec<Mount>, F
             Planned::Agent(_) => {}
         }
     }
-    cover(covered.present.iter(), &mut mounts)?;
+    if !is_covered {
+        cover(covered.present.iter(), &mut mounts)?;
+    }
     if let (Some(folder), Some(home)) = (&files.agent, home) {
         agent(folder, home, &covered.present, &mut mounts)?;
     }

@@ -7,7 +7,7 @@ use super::{
     Description, before_sandbox, environment, exceptions, lines, machine_network, masks, ports,
     project, rlimits, survey, tasks_max, watches,
 };
-use crate::confine::{Confinement, Network, Ports, SYSTEM};
+use crate::confine::{Confinement, Files, Network, Ports, SYSTEM};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{ByteCount, Limits, Processors};
 use crate::plan::ops::{Mount, Op, Rlimit};
@@ -50,6 +50,7 @@ fn ops(confinement: &Confinement, machine: Machine) -> Vec<Op> {
     ops.extend(mounts(confinement).into_iter().map(Op::Mount));
     ops.extend(masks(files));
     // After what is hidden and protected, which is about the machine's own files.
+    ops.extend(in_session(confinement).into_iter().map(Op::Mount));
     ops.extend(files.agent.clone().map(Mount::Agent).map(Op::Mount));
     ops.extend([Op::SealRoot, Op::Cgroup(cgroup_limits(limits))]);
     ops.extend(has_broker(confinement).then_some(Op::Broker));
@@ -75,21 +76,37 @@ fn mounts(confinement: &Confinement) -> Vec<Mount> {
         Mount::Devices { shared_memory_bytes: SHARED_MEMORY_BYTES },
         Mount::Proc,
         Mount::HideInProc(KEYS),
-        match confinement.session {
-            Some(_) => Mount::Session { path: temporary },
-            None => {
-                Mount::Memory { path: temporary, bytes: TEMPORARY_BYTES, files: TEMPORARY_FILES }
-            }
-        },
     ];
+    let has_session = confinement.session.is_some();
+    if !has_session {
+        let (bytes, files) = (TEMPORARY_BYTES, TEMPORARY_FILES);
+        mounts.push(Mount::Memory { path: temporary, bytes, files });
+    }
     mounts.extend(project(files));
-    mounts.push(Mount::Home(home));
+    mounts.extend((!has_session).then_some(Mount::Home(home)));
     // A mount on a directory carries along what was mounted in it before, and makes it read-only too.
     // So exceptions come before everything that is hidden or protected in them.
     mounts.extend(exceptions(files));
     mounts.push(Mount::Pins);
-    mounts.extend(files.toolchains.iter().cloned().map(Mount::Toolchain));
+    if !has_session {
+        mounts.extend(toolchains(files));
+    }
     mounts
+}
+
+/// The folder of a session and what is in it. Other calls can rename what is there, so it comes after all
+/// that is hidden and protected: a project that lies in it is moved there with its covers.
+fn in_session(confinement: &Confinement) -> Vec<Mount> {
+    if confinement.session.is_none() {
+        return Vec::new();
+    }
+    let [home, path] = HOME;
+    let own = [Mount::Session { path }, Mount::Home(home)];
+    own.into_iter().chain(toolchains(&confinement.files)).collect()
+}
+
+fn toolchains(files: &Files) -> impl Iterator<Item = Mount> {
+    files.toolchains.iter().cloned().map(Mount::Toolchain)
 }
 
 /// The limit on the address space of each process.
