@@ -72,9 +72,6 @@ pub(crate) enum Command {
     /// Keep the sessions of this user
     #[command(hide = true)]
     SessionHost,
-    /// Keep a session of `code` between calls
-    #[command(hide = true)]
-    CodeSessionHost,
     /// List the sessions, and the calls in them with what they have left running
     Ps(Ps),
     /// Print the last output of what a call has left running

@@ -10,7 +10,7 @@ use stockade::call::Language;
 
 use crate::args::{Code, SourceText};
 use crate::run::perform;
-use crate::{Answer, code_session, setup};
+use crate::{Answer, session, setup};
 
 /// What source may hold: it is kept in memory, and so is the box's copy.
 pub(crate) const SOURCE_BYTES_MAX: u64 = 64 << 20;
@@ -18,7 +18,7 @@ pub(crate) const SOURCE_BYTES_MAX: u64 = 64 << 20;
 /// Runs source.
 pub(crate) fn code(code: &Code) -> Answer {
     if let Some(name) = &code.session {
-        return code_session::code(code, name);
+        return session::code(code, name);
     }
     let call = call(&code.source)?;
     perform(&setup::stockade(&code.common, &[])?, call, &code.common, None)

@@ -7,7 +7,6 @@ mod audit;
 mod call;
 mod check;
 mod code;
-mod code_session;
 mod demo;
 mod diagnostic;
 mod doctor;
@@ -73,7 +72,6 @@ fn main() -> ExitCode {
         Command::Enter(enter) => enter::enter(enter),
         Command::Code(code) => code::code(&code),
         Command::SessionHost => session::host(),
-        Command::CodeSessionHost => code_session::host(),
         Command::Ps(ps) => processes::ps(&ps),
         Command::Logs(logs) => processes::logs(&logs),
         Command::Kill(kill) => processes::kill(&kill),

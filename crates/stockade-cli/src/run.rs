@@ -1,7 +1,7 @@
 //! `stockade run` and `stockade shell`: one call, its streams as they come, its exit status.
 
 use stockade::call::SessionName;
-use stockade::{Report, Running, Stockade, ToolCall};
+use stockade::{Canceller, Report, Running, Stockade, ToolCall};
 
 use crate::args::{Common, Run, Shell};
 use crate::exit_code::Status;
@@ -90,8 +90,6 @@ pub(crate) fn perform(
     place: Option<&InSession<'_>>,
 ) -> Answer {
     let mut call = setup::placed(call, common);
-    // A report keeps the streams apart, and a hook may have to see all of the output first.
-    let is_streamed = !common.json && !stockade.has_post_hooks();
     if !common.json && streams::is_one_output() {
         call = call.with_merged_output();
     }
@@ -114,34 +112,61 @@ pub(crate) fn perform(
             }
         }
     };
-    let (has_input, has_terminal) = (call.streams.open_stdin, call.streams.terminal.is_some());
-    let mut report = match stockade.start(call) {
-        Err(report) => report,
-        Ok(running) => {
-            let _cancellable = interrupts.cancels(running.canceller());
-            if let Some(membership) = &membership {
-                membership.cancels(running.canceller());
-            }
-            let streams = Streams { has_input, has_terminal, is_streamed };
-            match streams.pass(running)? {
-                Some(report) => report,
-                None => return Ok(Status::BROKEN_PIPE),
-            }
-        }
+    let begun = |canceller| interrupts.cancels(canceller);
+    let Some(mut report) = make(stockade, call, common, membership.as_ref(), begun)? else {
+        return Ok(Status::BROKEN_PIPE);
     };
     if let (Some(membership), Some(place)) = (membership, place) {
         membership.finish(&mut report, &place.front_end.waits);
         place.front_end.tell_folder(report.session_folder());
     }
-    if common.json {
-        print::json(&report)?;
-    } else {
-        if !is_streamed {
-            print::output(&report)?;
-        }
-        print::ending(&report, common.quiet);
-    }
+    show(stockade, &report, common)?;
     Ok(interrupts.status().unwrap_or_else(|| Status::of(&report)))
+}
+
+/// Makes a call with the streams of this process; nothing if nobody reads the output any more. What cancels
+/// it is told to `begun`, whose result is kept until the call is over.
+pub(crate) fn make<G>(
+    stockade: &Stockade,
+    call: ToolCall,
+    common: &Common,
+    membership: Option<&Membership>,
+    begun: impl FnOnce(Canceller) -> G,
+) -> Result<Option<Report>, Box<dyn std::error::Error>> {
+    let (has_input, has_terminal) = (call.streams.open_stdin, call.streams.terminal.is_some());
+    match stockade.start(call) {
+        Err(report) => Ok(Some(report)),
+        Ok(running) => {
+            let _until_the_end = begun(running.canceller());
+            if let Some(membership) = membership {
+                membership.cancels(running.canceller());
+            }
+            let is_streamed = is_streamed(stockade, common);
+            Streams { has_input, has_terminal, is_streamed }.pass(running)
+        }
+    }
+}
+
+/// Shows what became of a call, besides the output that was shown as it came.
+pub(crate) fn show(
+    stockade: &Stockade,
+    report: &Report,
+    common: &Common,
+) -> Result<(), StdoutError> {
+    if common.json {
+        return print::json(report);
+    }
+    if !is_streamed(stockade, common) {
+        print::output(report)?;
+    }
+    print::ending(report, common.quiet);
+    Ok(())
+}
+
+/// Whether output is shown as it comes: a report keeps the streams apart, and a hook may have to see all of
+/// the output first.
+fn is_streamed(stockade: &Stockade, common: &Common) -> bool {
+    !common.json && !stockade.has_post_hooks()
 }
 
 /// How the streams of a call meet those of this process.

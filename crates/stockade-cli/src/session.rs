@@ -9,9 +9,13 @@
 //!
 //! The socket of a call stays open while the call, or what it left, is running: a closed socket is the end
 //! of the call for the host, and the end of the host ends the call.
+//!
+//! An interpreter that keeps its state is what its first call leaves running, in the supervisor of that
+//! call. The host passes later commands on to it; what they say to each other does not concern the host.
 
 mod client;
 mod host;
+mod interpreter;
 mod membership;
 mod message;
 mod place;
@@ -20,9 +24,9 @@ mod table;
 
 pub(crate) use self::client::Client;
 pub(crate) use self::host::host;
+pub(crate) use self::interpreter::code;
 pub(crate) use self::membership::{Membership, Waits};
 pub(crate) use self::message::{CallInfo, LeftInfo, SessionInfo};
-pub(crate) use self::place::{folder, is_trusted, take_over};
 pub(crate) use self::supervisor::{FrontEnd, supervised};
 
 /// Anything that can go wrong with the host, in words for the person.

@@ -33,7 +33,7 @@ pub(crate) struct Interrupts(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    running: BTreeMap<u64, Canceller>,
+    running: BTreeMap<u64, Box<dyn Fn() + Send>>,
     next: u64,
     caught: Option<i32>,
     /// Whether the front end has passed that signal on; it may come to this process, too.
@@ -83,7 +83,7 @@ impl Interrupts {
         let mut state = self.lock();
         let was_relayed = std::mem::replace(&mut state.is_relayed, sender == Sender::FrontEnd);
         let is_first = state.caught.replace(signal).is_none() || was_relayed;
-        state.running.values().for_each(Canceller::cancel);
+        state.running.values().for_each(|cancel| cancel());
         drop(state);
         let patience = if is_first { START_MAX } else { Duration::ZERO };
         let begun = Instant::now();
@@ -107,19 +107,30 @@ impl Interrupts {
 
     /// Has a signal cancel this call, too.
     pub(crate) fn cancels(&self, canceller: Canceller) -> Cancellable {
+        self.cancels_by(move || canceller.cancel())
+    }
+
+    /// The same for a call that this cancels.
+    pub(crate) fn cancels_by(&self, cancel: impl Fn() + Send + 'static) -> Cancellable {
         let mut state = self.lock();
         if state.caught.is_some() {
-            canceller.cancel();
+            cancel();
         }
         let number = state.next;
         state.next = number.saturating_add(1);
-        state.running.insert(number, canceller);
+        state.running.insert(number, Box::new(cancel));
         Cancellable { interrupts: self.clone(), number }
     }
 
     /// Whether a signal has asked this process to end.
     pub(crate) fn is_ending(&self) -> bool {
         self.lock().caught.is_some()
+    }
+
+    /// Forgets the signal that has ended a call, for calls that come after it.
+    pub(crate) fn forget(&self) {
+        let mut state = self.lock();
+        (state.caught, state.is_relayed) = (None, false);
     }
 
     /// The exit status that a signal asks for, if one came.

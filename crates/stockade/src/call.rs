@@ -73,7 +73,7 @@ impl ToolCall {
 
     /// A call of source code.
     pub fn code(language: Language, source: impl Into<Vec<u8>>) -> Self {
-        Self::of(Tool::Code(Code { language, source: source.into(), session: None }))
+        Self::of(Tool::Code(Code { language, source: source.into() }))
     }
 
     /// A call that reads a file.
@@ -167,7 +167,7 @@ impl ToolCall {
     }
 
     /// Runs the call in a session. Calls of one session share the working directory, `/tmp` and a
-    /// loopback network; for `Code` it is an interpreter that keeps what its calls leave.
+    /// loopback network; for `Code` the session also has an interpreter that keeps what calls leave.
     ///
     /// ```
     /// use stockade::ToolCall;
@@ -181,8 +181,7 @@ impl ToolCall {
     #[must_use]
     pub fn in_session(mut self, name: SessionName) -> Self {
         match &mut self.tool {
-            Tool::Code(code) => code.session = Some(name),
-            Tool::Exec(_) | Tool::Line(_) => self.session = Some(name),
+            Tool::Exec(_) | Tool::Line(_) | Tool::Code(_) => self.session = Some(name),
             Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => {}
         }
         self

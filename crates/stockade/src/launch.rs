@@ -86,7 +86,7 @@ pub fn start(plan: Plan, warm: &WarmState) -> Result<Run, Failure> {
         plan::Kind::Program(plan) => {
             let spent = plan.spent();
             let unstarted = unstarted(&plan);
-            match warm.interpreters.start(*plan, |plan| start_afresh(plan, warm)) {
+            match warm.interpreters.start(*plan, &warm.sessions, |plan| start_afresh(plan, warm)) {
                 Err(failure) if failure.is_late() => RunWork::Unstarted(Box::new(unstarted)),
                 run => RunWork::Program(Box::new(run?.with_spent(spent))),
             }

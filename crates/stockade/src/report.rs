@@ -217,6 +217,13 @@ impl Report {
         }
     }
 
+    /// Adds a note to the outcome, if the call ran.
+    pub fn note(&mut self, what: &str) {
+        if let Body::Ran(outcome) = &mut self.body {
+            outcome.notes.push(what.to_owned());
+        }
+    }
+
     /// Why it did not end well, where that is ours to say.
     pub fn reason(&self) -> Option<String> {
         match &self.body {

@@ -227,7 +227,7 @@ impl Stockade {
         self.warm.pool()
     }
 
-    /// Its interpreters: those that wait, and sessions.
+    /// Its interpreters that wait for any call.
     pub fn interpreters(&self) -> &Interpreters {
         self.warm.interpreters()
     }

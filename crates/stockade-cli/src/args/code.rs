@@ -16,7 +16,7 @@ pub(crate) struct Code {
     /// Run it in the session of this name, which keeps what calls leave; `python` and `node` have them
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<SessionName>,
-    /// End the session
+    /// End the session, with all that its calls have left running
     #[arg(long, requires = "session", conflicts_with_all = ["eval", "file"])]
     pub(crate) end: bool,
 }

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{Shutdown, shutdown};
 use stockade::launch::LogRing;
 
 use super::SessionError;
@@ -37,6 +38,12 @@ impl Client {
     /// The same; the host is started if there is none.
     pub(super) fn start() -> Result<Self, SessionError> {
         Ok(Self { socket: HostPlace::find()?.connect_or_start()? })
+    }
+
+    /// Ends the connection for all who have it.
+    pub(super) fn close(&self) {
+        // One that is over needs no end.
+        let _over = shutdown(&self.socket, Shutdown::Both).is_err();
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
@@ -77,7 +84,7 @@ impl Client {
                 None => why.into(),
             }),
             FromHost::Reply(reply) => Ok((reply, packet.descriptors)),
-            FromHost::End(_) => Err("the session was ended".into()),
+            FromHost::End(_) | FromHost::Visit => Err("the session was ended".into()),
         }
     }
 

@@ -17,9 +17,9 @@ use stockade::launch::take_inherited;
 use stockade::limits::LimitHit;
 
 use super::message::{
-    EndOrder, Envelope, FromHost, HostReply, HostRequest, PROTOCOL, Packet, send,
+    EndOrder, Envelope, FromHost, HostReply, HostRequest, PROTOCOL, Packet, Visit, send,
 };
-use super::place::{HostPlace, is_trusted, sweep, take_over};
+use super::place::{HostPlace, is_trusted, take_over};
 use super::table::{ConnectionId, EndOrders, SessionTable, refused};
 use crate::Answer;
 use crate::exit_code::Status;
@@ -42,7 +42,6 @@ pub(crate) fn host() -> Answer {
     raise_open_files();
     ioctl_fionbio(&listener, true)?;
     take_over(&listener)?;
-    sweep();
     let host = SessionHost {
         place: HostPlace::find()?,
         socket: identity(HostPlace::find()?.socket()),
@@ -98,7 +97,8 @@ impl SessionHost {
                     && now.saturating_duration_since(connection.opened) > SILENCE_MAX
             };
             self.connections.retain(|_, connection| !is_silent(connection));
-            self.table.expire(now);
+            let expired = self.table.expire(now);
+            self.order(expired);
             if self.is_to_end(now)? {
                 return Ok(Status::Ok);
             }
@@ -197,6 +197,7 @@ impl SessionHost {
                 let reply = self.table.begin(id, (call, session), descriptors);
                 self.with_space(id, reply)
             }
+            HostRequest::Visit(visit) => self.pass_on(&visit, &descriptors).into(),
             HostRequest::Ended(folder) => self.table.ended(id, folder).into(),
             HostRequest::Left(left) => {
                 let (reply, orders) = self.table.left(id, left, descriptors.into_iter().next());
@@ -219,6 +220,17 @@ impl SessionHost {
                 let there = ended.filter(|call| self.connections.contains_key(*call)).count();
                 HostReply::Ending { calls: u32::try_from(there).unwrap_or(u32::MAX) }.into()
             }
+        }
+    }
+
+    /// Passes the socket of a command on to the supervisor that keeps the interpreter.
+    fn pass_on(&self, visit: &Visit, descriptors: &[OwnedFd]) -> HostReply {
+        let Some(keeper) = self.table.keeper(visit) else { return HostReply::Absent };
+        let sockets: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        if self.send(keeper, &FromHost::Visit, &sockets) {
+            HostReply::Passed
+        } else {
+            HostReply::Absent
         }
     }
 

@@ -1,12 +1,12 @@
 //! A call as a member of its session: known to the host from its start until nothing of it runs.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use stockade::call::{SessionName, Tool};
+use stockade::call::{Language, SessionName, Tool};
 use stockade::launch::{FOLDER_LIMITS, LeftCall, Session, SessionSpace};
 use stockade::limits::LimitHit;
 use stockade::{Canceller, Report, Stockade, ToolCall};
@@ -24,12 +24,44 @@ const COMMAND_CHARS: usize = 200;
 
 /// A call in a session of the host.
 pub(crate) struct Membership {
-    client: Arc<Client>,
+    line: Line,
     session: Arc<Session>,
     root: PathBuf,
     call: String,
     fate: Arc<Mutex<Fate>>,
     replies: Receiver<HostReply>,
+    visits: Receiver<OwnedFd>,
+    keeps: Option<Language>,
+    /// Whether the last interpreter of this kind was lost.
+    is_after_loss: bool,
+}
+
+/// A connection that ends with this, also for the thread that listens to it.
+struct Line(Arc<Client>);
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What a call joins its session as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum JoinAs {
+    /// A call like any other.
+    Member,
+    /// The first call in an interpreter that is kept for others.
+    Keeper(Language),
+    /// A later call in it: without its session there is none.
+    Visitor,
+}
+
+/// An interpreter that is kept for later calls.
+pub(super) struct KeptInterpreter {
+    /// How it is listed; it is over with the interpreter.
+    pub(super) left: Arc<LeftCall>,
+    /// The sockets of the commands that have calls for it.
+    pub(super) visits: Receiver<OwnedFd>,
 }
 
 /// What to do when the call has to end.
@@ -77,16 +109,29 @@ impl Membership {
         call: &ToolCall,
         name: &SessionName,
     ) -> Result<Self, SessionError> {
+        let joined = Self::join_as(stockade, call, name, JoinAs::Member)?;
+        joined.ok_or_else(|| "the session host does not let the call in".into())
+    }
+
+    /// The same in this role; nothing if there is another keeper, or no session for a visitor.
+    pub(super) fn join_as(
+        stockade: &Stockade,
+        call: &ToolCall,
+        name: &SessionName,
+        role: JoinAs,
+    ) -> Result<Option<Self>, SessionError> {
         let client = Client::start()?;
+        let keeps = if let JoinAs::Keeper(language) = role { Some(language) } else { None };
         let start = CallStart {
             root: RawPath::of(stockade.root()),
             session: name.to_string(),
             call: call.id.to_string(),
             command: shown(call),
             sets_folder: matches!(call.tool, Tool::Line(_)) && !call.background,
+            interpreter: keeps.map(|language| language.name().to_owned()),
         };
         let mut answer = client.ask(HostRequest::Join(start.clone()), &[])?;
-        if matches!(answer.0, HostReply::Absent) {
+        if matches!(answer.0, HostReply::Absent) && role != JoinAs::Visitor {
             let space = SessionSpace::create(FOLDER_LIMITS)
                 .map_err(|error| format!("begin the session: {}", print::chain(&error)))?;
             let limits = stockade.sessions().limits();
@@ -97,8 +142,9 @@ impl Membership {
             };
             answer = client.ask(HostRequest::Begin(start, session), &space.descriptors())?;
         }
-        let (Joined { calls, folder }, descriptors) = match answer {
+        let (Joined { calls, folder, is_after_loss }, descriptors) = match answer {
             (HostReply::Joined(joined), descriptors) => (joined, descriptors),
+            (HostReply::Absent | HostReply::Kept, _) => return Ok(None),
             (other, _) => return Err(unexpected(&other)),
         };
         let space = SessionSpace::from_descriptors(descriptors)?;
@@ -106,19 +152,22 @@ impl Membership {
         let session = stockade.sessions().adopt(name, space, calls, folder);
         let (fate, client) = (Arc::<Mutex<Fate>>::default(), Arc::new(client));
         let (send, replies) = mpsc::channel();
+        let (bring, visits) = mpsc::channel();
         let (own_fate, own_client) = (Arc::clone(&fate), Arc::clone(&client));
         let listen = move || {
             // Its sender goes with this thread, so that nobody waits for a host that is gone.
             let send = send;
             let limit = loop {
-                let message = match Packet::receive(own_client.socket()) {
-                    Ok(Some(packet)) => packet.read::<FromHost>(),
-                    Ok(None) | Err(_) => {
-                        lock(&own_fate).is_host_gone = true;
-                        break LimitHit::Cancelled;
-                    }
+                let Ok(Some(mut packet)) = Packet::receive(own_client.socket()) else {
+                    lock(&own_fate).is_host_gone = true;
+                    break LimitHit::Cancelled;
                 };
-                match message {
+                match packet.read::<FromHost>() {
+                    Ok(FromHost::Visit) => {
+                        // Where nobody keeps an interpreter any more, the command learns that by its
+                        // socket.
+                        packet.descriptors.drain(..).for_each(|socket| drop(bring.send(socket)));
+                    }
                     Ok(FromHost::Reply(reply)) => {
                         // Nobody waits for replies to updates.
                         let _unread = send.send(reply).is_err();
@@ -134,7 +183,8 @@ impl Membership {
         };
         thread::Builder::new().name("session".to_owned()).spawn(listen)?;
         let root = stockade.root().to_owned();
-        Ok(Self { client, session, root, call: call.id.to_string(), fate, replies })
+        let (line, call) = (Line(client), call.id.to_string());
+        Ok(Some(Self { line, session, root, call, fate, replies, visits, keeps, is_after_loss }))
     }
 
     /// Has the call end if its session does.
@@ -149,8 +199,20 @@ impl Membership {
     /// Tells the host that the program has ended, where, and what it has left running. The report has a
     /// directory only if it is that of the next call.
     pub(crate) fn finish(self, report: &mut Report, waits: &Waits) {
+        drop(self.finish_keeping(report, waits));
+    }
+
+    /// The same. Returns the interpreter that the call keeps for others.
+    pub(super) fn finish_keeping(
+        self,
+        report: &mut Report,
+        waits: &Waits,
+    ) -> Option<KeptInterpreter> {
         let folder = report.session_folder().map(Path::to_owned);
         let counts = self.report_end(folder.as_deref());
+        if self.is_after_loss {
+            report.note("the interpreter of the session begins anew: the last one has ended");
+        }
         if lock(&self.fate).is_host_gone {
             report.note_cancelled_by("its session host has ended");
         }
@@ -163,7 +225,7 @@ impl Membership {
         }
         let left = self.session.left();
         let left = left.into_iter().find(|left| left.call().as_str() == self.call);
-        let Some(left) = left else { return };
+        let left = left?;
         let is_over = {
             let mut fate = lock(&self.fate);
             fate.canceller = None;
@@ -176,25 +238,31 @@ impl Membership {
         let mut sent = info(&left);
         let log = left.log();
         // What the host does not know of cannot be listed or ended by anybody.
-        if self.client.send(HostRequest::Left(sent.clone()), &[log.as_fd()]).is_err() {
+        if self.line.0.send(HostRequest::Left(sent.clone()), &[log.as_fd()]).is_err() {
             left.kill();
         }
+        let kept = self.keeps.filter(|_| left.is_interpreter());
+        let kept = kept.map(|_| KeptInterpreter { left: Arc::clone(&left), visits: self.visits });
+        // An interpreter that no other command finds is not waited for.
+        let is_waited_for = kept.is_some() || !left.is_interpreter();
         let session = Arc::clone(&self.session);
+        let line = self.line;
         let watch = move || {
             while !left.wait_end(left.look_pause()) {
                 let now = info(&left);
                 if now != sent {
-                    if self.client.send(HostRequest::Left(now.clone()), &[]).is_err() {
+                    if line.0.send(HostRequest::Left(now.clone()), &[]).is_err() {
                         left.kill();
                     }
                     sent = now;
                 }
             }
             // With the last handle of a session it ends.
-            drop((self.client, session));
+            drop((line, session));
         };
         match thread::Builder::new().name("left".to_owned()).spawn(watch) {
-            Ok(watcher) => waits.add(watcher),
+            Ok(watcher) if is_waited_for => waits.add(watcher),
+            Ok(_) => {}
             Err(error) => {
                 print::note(&format!(
                     "what it left running was ended: no thread can watch it: {error}"
@@ -202,6 +270,7 @@ impl Membership {
                 self.session.end();
             }
         }
+        kept
     }
 
     /// Ends the session for all its calls.
@@ -225,7 +294,7 @@ impl Membership {
             let path = RawPath::of(path);
             FolderInfo { path, device, inode }
         });
-        if self.client.send(HostRequest::Ended(folder), &[]).is_err() {
+        if self.line.0.send(HostRequest::Ended(folder), &[]).is_err() {
             return false;
         }
         matches!(self.replies.recv(), Ok(HostReply::Noted { folder: true }))
@@ -261,7 +330,8 @@ fn info(left: &LeftCall) -> LeftInfo {
         ports: process.ports,
     };
     let processes = left.processes().into_iter().map(process).collect();
-    LeftInfo { processes, tasks, memory_bytes: memory.get() }
+    let is_interpreter = left.is_interpreter();
+    LeftInfo { processes, tasks, memory_bytes: memory.get(), is_interpreter }
 }
 
 /// A call in one line.
@@ -271,7 +341,8 @@ fn shown(call: &ToolCall) -> String {
         Tool::Exec(exec) => {
             exec.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect()
         }
-        Tool::Code(_) | Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
+        Tool::Code(code) => vec!["code".to_owned(), code.language.name().to_owned()],
+        Tool::File(_) | Tool::Unknown(_) | Tool::Malformed(_) => Vec::new(),
     };
     let text = words.join(" ");
     let text: Vec<&str> = text.split_whitespace().collect();

@@ -40,6 +40,8 @@ pub(super) enum HostRequest {
     Join(CallStart),
     /// The same, with the namespaces of the session if it does not exist yet.
     Begin(CallStart, SessionStart),
+    /// A command has a call for an interpreter that is kept; its socket comes along.
+    Visit(Visit),
     /// The program of the call has ended, in this directory.
     Ended(Option<FolderInfo>),
     /// What the call has left running; the first time with the file of its log.
@@ -65,6 +67,41 @@ pub(super) struct CallStart {
     pub(super) command: String,
     /// Whether the directory in which it ends is that of the next call.
     pub(super) sets_folder: bool,
+    /// The language of the interpreter that its supervisor keeps for later calls.
+    pub(super) interpreter: Option<String>,
+}
+
+/// The interpreter that a command looks for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Visit {
+    pub(super) root: RawPath,
+    pub(super) session: String,
+    pub(super) language: String,
+}
+
+/// What a command asks of the supervisor that keeps an interpreter. The source, both streams and perhaps
+/// the terminal come along.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VisitCall {
+    /// The command's policy, which must be that of the supervisor.
+    pub(super) policy: u64,
+    pub(super) wall_millis: Option<u64>,
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+}
+
+/// What that supervisor answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum VisitReply {
+    /// The call begins. Where nothing else comes, it was lost.
+    Taken,
+    /// It is over, and this is how to exit.
+    Done(u8),
+    /// It was not made.
+    Error(String),
 }
 
 /// The limits of a session that begins.
@@ -83,6 +120,8 @@ pub(crate) struct LeftInfo {
     pub(crate) processes: Vec<ProcessInfo>,
     pub(crate) tasks: u32,
     pub(crate) memory_bytes: u64,
+    /// Whether it is an interpreter that waits for calls, which does not keep its session.
+    pub(crate) is_interpreter: bool,
 }
 
 /// One process.
@@ -111,8 +150,12 @@ pub(super) struct Selector {
 pub(super) enum HostReply {
     /// The call has begun; its namespaces come along.
     Joined(Joined),
-    /// There is no session of this name.
+    /// There is no session of this name, or no such interpreter.
     Absent,
+    /// Another supervisor keeps such an interpreter already.
+    Kept,
+    /// The socket was passed on.
+    Passed,
     /// It was noted; whether the directory counts.
     Noted { folder: bool },
     /// Calls of one session, if there is one, and where the next piece of the list begins. A piece fits into
@@ -142,6 +185,8 @@ pub(super) struct EndOrder {
 pub(super) enum FromHost {
     Reply(HostReply),
     End(EndOrder),
+    /// A command has a call for the interpreter; its socket comes along.
+    Visit,
 }
 
 /// A call that has begun.
@@ -152,6 +197,8 @@ pub(super) struct Joined {
     pub(super) calls: u64,
     /// The working directory.
     pub(super) folder: Option<FolderInfo>,
+    /// Whether the last interpreter of the kind that the call keeps has ended between two calls.
+    pub(super) is_after_loss: bool,
 }
 
 /// A working directory. Another one at its path is not it.

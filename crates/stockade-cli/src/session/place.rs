@@ -155,30 +155,11 @@ pub(crate) fn take_over(listener: impl AsFd) -> io::Result<()> {
     Ok(listen(listener, BACKLOG)?)
 }
 
-/// Removes the locks of interpreter sessions that are over. One that is in use stays.
-pub(super) fn sweep() {
-    let Ok(folder) = folder() else { return };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
-        let is_lock = path.extension().is_some_and(|end| end == "lock");
-        let is_session =
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"session-"));
-        if !is_lock || !is_session || path.with_extension("socket").exists() {
-            continue;
-        }
-        let Ok(lock) = File::open(&path) else { continue };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Whoever has opened it meanwhile finds out that it is gone, and opens another.
-            let _gone = std::fs::remove_file(&path).is_err();
-        }
-    }
-}
-
 /// The bits of a mode that are the rights of others.
 const OTHERS_BITS: u32 = 6;
 
 /// The folder of this user for sockets, which only this user can enter.
-pub(crate) fn folder() -> Result<PathBuf, SessionError> {
+fn folder() -> Result<PathBuf, SessionError> {
     let state = || Some(state_folder()?.join("sessions"));
     let folder = runtime_folder().map(|path| path.join("stockade")).or_else(state);
     let folder = folder.ok_or("find a place for sessions: there is no home folder")?;

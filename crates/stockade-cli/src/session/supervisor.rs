@@ -30,6 +30,7 @@ pub(crate) struct FrontEnd {
     pub(crate) waits: Waits,
     /// Where the directory is told in which a line has ended.
     folder: Mutex<Option<File>>,
+    stay: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 /// Makes calls in a process of their own, which stays as long as they have left something running. This
@@ -41,7 +42,8 @@ pub(crate) fn supervised(folder_fd: Option<u8>, work: impl FnOnce(&FrontEnd) -> 
         Forked::Supervisor(socket) => {
             let folder = Mutex::new(take_inherited(folder_fd)?.map(File::from));
             let (socket, is_released) = (Arc::new(socket), Arc::default());
-            let front_end = FrontEnd { socket, is_released, waits: Waits::default(), folder };
+            let (waits, stay) = (Waits::default(), Mutex::default());
+            let front_end = FrontEnd { socket, is_released, waits, folder, stay };
             let status = work(&front_end)?;
             front_end.release(status)
         }
@@ -78,23 +80,38 @@ impl FrontEnd {
         thread::Builder::new().name("front-end".to_owned()).spawn(listen).map(drop)
     }
 
+    /// Has this process do something more when the front end is gone.
+    pub(crate) fn stay_for(&self, work: impl FnOnce() + Send + 'static) {
+        *self.stay.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(work));
+    }
+
     /// Lets the front end exit, and stays for what is left running.
     fn release(&self, status: Status) -> Answer {
-        if !self.waits.is_any() {
+        let stay = self.stay.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if stay.is_none() && !self.waits.is_any() {
             return Ok(status);
         }
         // A terminal of the caller is theirs alone from here on.
         rustix::process::setsid()?;
-        let nothing = File::options().read(true).write(true).open("/dev/null")?;
-        dup2_stdin(&nothing)?;
-        dup2_stdout(&nothing)?;
-        dup2_stderr(&nothing)?;
+        let_go_of_streams()?;
         std::env::set_current_dir("/")?;
         self.is_released.store(true, Ordering::SeqCst);
         send(&*self.socket, &[status.code()], SendFlags::NOSIGNAL)?;
+        if let Some(stay) = stay {
+            stay();
+        }
         self.waits.wait();
         Ok(Status::Ok)
     }
+}
+
+/// Has this process no streams.
+pub(super) fn let_go_of_streams() -> io::Result<()> {
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    dup2_stderr(&nothing)?;
+    Ok(())
 }
 
 /// Waits until the supervisor has made its calls.

@@ -1,6 +1,6 @@
 //! The sessions that the host keeps, and their calls: what is noted and decided, without any socket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use stockade::limits::{ByteCount, LimitHit, SessionLimits};
 
 use super::message::{
     CallInfo, CallStart, FolderInfo, HostReply, Joined, LeftInfo, ListPlace, RawPath, Selector,
-    SessionInfo, SessionStart,
+    SessionInfo, SessionStart, Visit,
 };
 
 /// No more sessions than this are kept.
@@ -32,11 +32,13 @@ struct KeptSession {
     space: SessionSpace,
     limits: SessionLimits,
     begun: Instant,
-    /// When its last call has ended; none while there is one.
+    /// Since when nothing runs in it but interpreters that wait; none while something does.
     idle_since: Option<Instant>,
     total_calls: u64,
     folder: Option<FolderInfo>,
     calls: BTreeMap<ConnectionId, KeptCall>,
+    /// The languages of interpreters that have ended between two calls.
+    lost: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -64,11 +66,19 @@ impl SessionTable {
     pub(super) fn join(&mut self, connection: ConnectionId, start: CallStart) -> HostReply {
         let key = (start.root.clone(), start.session.clone());
         let Some(session) = self.sessions.get_mut(&key) else { return HostReply::Absent };
+        if start.interpreter.is_some()
+            && session.calls.values().any(|call| call.start.interpreter == start.interpreter)
+        {
+            return HostReply::Kept;
+        }
         let is_alone = session.calls.values().all(|call| call.has_ended);
         for call in session.calls.values_mut() {
             call.is_alone = false;
         }
-        let joined = Joined { calls: session.total_calls, folder: session.folder.clone() };
+        let is_after_loss =
+            start.interpreter.as_ref().is_some_and(|language| session.lost.remove(language));
+        let (calls, folder) = (session.total_calls, session.folder.clone());
+        let joined = Joined { calls, folder, is_after_loss };
         session.total_calls = session.total_calls.saturating_add(1);
         session.idle_since = None;
         let call = KeptCall {
@@ -115,10 +125,18 @@ impl SessionTable {
                 total_calls: 0,
                 folder: None,
                 calls: BTreeMap::new(),
+                lost: BTreeSet::new(),
             };
             self.sessions.insert(key, kept);
         }
         self.join(connection, call)
+    }
+
+    /// The call whose supervisor keeps this interpreter.
+    pub(super) fn keeper(&self, visit: &Visit) -> Option<ConnectionId> {
+        let session = self.sessions.get(&(visit.root.clone(), visit.session.clone()))?;
+        let keeps = |call: &KeptCall| call.start.interpreter.as_ref() == Some(&visit.language);
+        session.calls.iter().find(|(_, call)| keeps(call)).map(|(id, _)| *id)
     }
 
     /// The namespaces of the session of a call.
@@ -154,25 +172,27 @@ impl SessionTable {
             call.left = Some(left);
             call.log = log.or(call.log.take());
         }
+        session.note_idle();
         (HostReply::Noted { folder: false }, session.over_budget().into_iter().collect())
     }
 
     /// A connection was closed: its call is over.
     pub(super) fn closed(&mut self, connection: ConnectionId) {
         if let Some(session) = self.find_mut(connection) {
-            session.calls.remove(&connection);
-            if session.calls.is_empty() {
-                session.idle_since = Some(Instant::now());
-            }
+            let closed = session.calls.remove(&connection).filter(|call| call.left.is_some());
+            session.lost.extend(closed.and_then(|call| call.start.interpreter));
+            session.note_idle();
         }
     }
 
-    /// Ends sessions that were idle for too long.
-    pub(super) fn expire(&mut self, now: Instant) {
-        self.sessions.retain(|_, session| {
+    /// Ends sessions that were idle for too long, with the interpreters that wait in them.
+    pub(super) fn expire(&mut self, now: Instant) -> EndOrders {
+        let is_over = |session: &KeptSession| {
             let idle = session.idle_since.map(|since| now.saturating_duration_since(since));
-            idle.is_none_or(|idle| idle < session.limits.idle)
-        });
+            idle.is_some_and(|idle| idle >= session.limits.idle)
+        };
+        let over = self.sessions.extract_if(.., |_, session| is_over(session));
+        over.flat_map(|(_, session)| session.calls.into_keys()).map(|id| (id, None)).collect()
     }
 
     /// When the next session expires.
@@ -303,6 +323,16 @@ impl SessionTable {
 }
 
 impl KeptSession {
+    /// Notes since when it is idle.
+    fn note_idle(&mut self) {
+        let waits = |call: &KeptCall| call.left.as_ref().is_some_and(|left| left.is_interpreter);
+        if !self.calls.values().all(waits) {
+            self.idle_since = None;
+        } else if self.idle_since.is_none() {
+            self.idle_since = Some(Instant::now());
+        }
+    }
+
     /// The call that has to end because all of them use too much.
     fn over_budget(&mut self) -> Option<(ConnectionId, Option<LimitHit>)> {
         let mut used = Vec::new();

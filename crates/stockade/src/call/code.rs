@@ -2,8 +2,6 @@
 
 use std::str::FromStr;
 
-use super::SessionName;
-
 /// The arguments of `Code`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
@@ -11,8 +9,6 @@ pub struct Code {
     pub language: Language,
     /// The source, byte for byte.
     pub source: Vec<u8>,
-    /// The session, in which the state of earlier calls is kept.
-    pub session: Option<SessionName>,
 }
 
 /// The supported languages.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{BadSessionName, Code, Exec, ExternalCall, FileCall, ShellLine, Tool, UnknownLanguage};
+use super::{Code, Exec, ExternalCall, FileCall, ShellLine, Tool, UnknownLanguage};
 
 /// The most bytes of a tool's name. Names are compared, quoted and recorded.
 const NAME_BYTES_MAX: usize = 256;
@@ -44,7 +44,6 @@ struct WireLine {
 struct WireCode {
     language: String,
     source: String,
-    session: Option<String>,
     /// Milliseconds.
     timeout: Option<u64>,
 }
@@ -77,11 +76,8 @@ impl Tool {
                 let wire: WireCode = fit(input)?;
                 let language =
                     wire.language.parse().map_err(|error: UnknownLanguage| BadInput::of(&error))?;
-                let session = wire
-                    .session
-                    .map(|name| name.parse().map_err(|error: BadSessionName| BadInput::of(&error)));
-                let (source, session) = (wire.source.into_bytes(), session.transpose()?);
-                (Self::Code(Code { language, source, session }), wire.timeout)
+                let source = wire.source.into_bytes();
+                (Self::Code(Code { language, source }), wire.timeout)
             }
             _ => match FileCall::take(name, input) {
                 Ok(file) => (Self::File(file?), None),

@@ -55,8 +55,6 @@ pub fn forms(call: &ToolCall) -> Result<Vec<ToolForm>, Unseen> {
             let mut input =
                 object([("language", json!(code.language.name())), ("source", json!(source))]);
             input.extend(timeout(call.wall));
-            let session = code.session.as_ref();
-            input.extend(session.map(|name| ("session".to_owned(), json!(name.as_str()))));
             let own = ToolForm { tool: "Code".into(), input };
             let script = object([("command", json!(source))]);
             let script =

@@ -2,32 +2,33 @@
 //! given code only with a plan.
 //!
 //! Python waits in a driver that forks once for every call; Node cannot fork, and one that waits is
-//! used once. Sessions are interpreters with a name that keep what a call leaves. Where none can be
-//! had, code is run as any other program is.
+//! used once. Those of sessions keep what a call leaves. Where none can be had, code is run as any other
+//! program is.
 
 mod driver;
 mod interpreter;
+mod kept;
 mod leased;
 mod protocol;
 mod owner;
 mod recipe;
-mod sessions;
 mod pool;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use self::interpreter::InterpreterKind;
+pub(super) use self::kept::{KeptCount, KeptInterpreters};
 use self::owner::Owner;
 use self::pool::InterpreterPool;
 use self::recipe::{InterpreterKey, Recipe};
-use self::sessions::Sessions;
 use super::jail::{self, PathState};
 use super::run::{Guards, SupervisedRun};
+use super::session::Sessions;
 use super::snapshot;
 use super::tree::Tree;
 use super::watch::Input;
-use crate::call::{Code, Language, SessionName};
+use crate::call::{Code, Language};
 use crate::files::changes::Snapshot;
 use crate::gate::StandardInput;
 use crate::guarantee::Enforced;
@@ -36,18 +37,17 @@ use crate::outcome::Failure;
 use crate::plan::{Parts, ProgramPlan};
 use crate::tier::Tier;
 
-/// The interpreters of one policy and one project. Dropping it ends them all.
+/// The interpreters of one policy and one project that wait for any call. Dropping it ends them all.
 #[derive(Debug)]
 pub struct Interpreters {
     pool: Arc<InterpreterPool>,
-    sessions: Arc<Sessions>,
 }
 
 impl Interpreters {
     /// At most this many of each language wait or work; with none every call starts its own.
     /// Nothing is started yet.
     pub fn new(most: usize) -> Self {
-        Self { pool: Arc::new(InterpreterPool::new(most)), sessions: Arc::new(Sessions::default()) }
+        Self { pool: Arc::new(InterpreterPool::new(most)) }
     }
 
     /// Starts what was planned: in an interpreter that waits if it is code and there is one, in its
@@ -55,12 +55,13 @@ impl Interpreters {
     pub(super) fn start(
         &self,
         plan: ProgramPlan,
+        sessions: &Sessions,
         afresh: impl FnOnce(ProgramPlan) -> Result<SupervisedRun, Failure>,
     ) -> Result<SupervisedRun, Failure> {
         let Some(code) = code_of(&plan) else { return afresh(plan) };
-        if let Some(name) = &code.session {
-            let (name, language) = (name.clone(), code.language);
-            return self.sessions.start(plan, &name, language);
+        if let Some(name) = &plan.cleared().session {
+            let (session, language) = (sessions.get(name), code.language);
+            return kept::start(plan, &session, language);
         }
         let Some(kind) =
             InterpreterKind::waiting(code.language).filter(|_| plan.tier() == Tier::Jail)
@@ -99,17 +100,11 @@ impl Interpreters {
     pub fn lent(&self) -> u64 {
         self.pool.lent()
     }
-
-    /// Ends a session that runs nothing; whether there was one.
-    pub fn end_session(&self, name: &SessionName) -> bool {
-        self.sessions.end(name)
-    }
 }
 
 impl Drop for Interpreters {
     fn drop(&mut self) {
         self.pool.close();
-        self.sessions.close();
     }
 }
 

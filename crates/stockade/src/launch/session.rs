@@ -17,15 +17,16 @@ use std::thread::{self, JoinHandle};
 
 use stockade_sandbox::{EndFolder, FolderLimits, SessionSpace};
 
-use self::left::LeftCalls;
+pub(super) use self::left::LeftCalls;
 pub(crate) use self::left::LeftRun;
 pub use self::left::{LeftCall, LeftEnd, over_budget};
 pub(super) use self::new_repository::without_repository;
 pub use self::ring::LogRing;
 pub use self::working_folder::FileIdentity;
 use self::working_folder::WorkingFolder;
+use super::interpreters::{KeptCount, KeptInterpreters};
 use super::spec::not_started;
-use crate::call::{CallId, SessionName};
+use crate::call::{CallId, Language, SessionName};
 use crate::limits::SessionLimits;
 use crate::outcome::{Failure, LeftProcess, SessionUse};
 use crate::plan::describe::{TEMPORARY_BYTES, TEMPORARY_FILES};
@@ -44,6 +45,7 @@ pub const FOLDER_LIMITS: FolderLimits =
 #[derive(Debug, Default)]
 pub struct Sessions {
     limits: SessionLimits,
+    interpreters: KeptCount,
     by_name: Mutex<BTreeMap<SessionName, Arc<Session>>>,
 }
 
@@ -52,6 +54,7 @@ pub struct Sessions {
 pub struct Session {
     name: SessionName,
     left: Arc<LeftCalls>,
+    interpreters: Arc<KeptInterpreters>,
     state: Mutex<SessionState>,
 }
 
@@ -96,7 +99,7 @@ pub(crate) struct JoinedCall {
 impl Sessions {
     /// None yet. What a session may leave running is bounded by these limits.
     pub(crate) fn new(limits: SessionLimits) -> Self {
-        Self { limits, by_name: Mutex::default() }
+        Self { limits, ..Self::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionName, Arc<Session>>> {
@@ -112,8 +115,11 @@ impl Sessions {
     /// The session of this name, which begins if there is none.
     pub fn get(&self, name: &SessionName) -> Arc<Session> {
         let mut sessions = self.lock();
-        let begin = || Arc::new(Session::new(name.clone(), self.limits));
-        Arc::clone(sessions.entry(name.clone()).or_insert_with(begin))
+        Arc::clone(sessions.entry(name.clone()).or_insert_with(|| Arc::new(self.begin(name))))
+    }
+
+    fn begin(&self, name: &SessionName) -> Session {
+        Session::new(name.clone(), self.limits, Arc::clone(&self.interpreters))
     }
 
     /// A session that another process of this user keeps: what its calls share, how many there were, and
@@ -133,7 +139,7 @@ impl Sessions {
             drop(state);
             return session;
         }
-        let session = Session::new(name.clone(), self.limits);
+        let session = self.begin(name);
         *session.lock() =
             SessionState { space: Some(Arc::new(space)), calls, folder, ..SessionState::default() };
         let session = Arc::new(session);
@@ -155,8 +161,8 @@ impl Sessions {
         }
     }
 
-    /// Ends a session and what its calls have left running; whether there was one. A call that runs in it
-    /// goes on, and leaves nothing.
+    /// Ends a session and what its calls have left running, with its interpreters; whether there was one. A
+    /// call that runs in it goes on, and leaves nothing.
     pub fn end(&self, name: &SessionName) -> bool {
         let session = self.lock().remove(name);
         if let Some(session) = &session {
@@ -167,8 +173,10 @@ impl Sessions {
 }
 
 impl Session {
-    fn new(name: SessionName, limits: SessionLimits) -> Self {
-        Self { name, left: Arc::new(LeftCalls::new(limits)), state: Mutex::default() }
+    fn new(name: SessionName, limits: SessionLimits, count: KeptCount) -> Self {
+        let interpreters = Arc::new(KeptInterpreters::new(name.clone(), count));
+        let left = Arc::new(LeftCalls::new(limits));
+        Self { name, left, interpreters, state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionState> {
@@ -178,6 +186,11 @@ impl Session {
     /// Its name.
     pub fn name(&self) -> &SessionName {
         &self.name
+    }
+
+    /// Its interpreters.
+    pub(super) fn interpreters(&self) -> &Arc<KeptInterpreters> {
+        &self.interpreters
     }
 
     /// Whether this is what its calls share.
@@ -196,10 +209,38 @@ impl Session {
     /// them.
     pub fn end(&self) {
         self.lock().is_over = true;
+        self.interpreters.close();
         for call in self.left() {
             call.kill();
         }
         self.wait();
+    }
+
+    /// Has a thread watch what a call has left running.
+    fn watch(
+        &self,
+        state: &mut SessionState,
+        call: &Arc<LeftCall>,
+        watch: impl FnOnce(&Arc<LeftCall>, &LeftCalls) + Send + 'static,
+    ) -> io::Result<()> {
+        let (all, own) = (Arc::clone(&self.left), Arc::clone(call));
+        all.lock().push(Arc::clone(call));
+        let work = move || {
+            watch(&own, &all);
+            all.lock().retain(|one| !Arc::ptr_eq(one, &own));
+            own.set_over();
+        };
+        match thread::Builder::new().name("stockade-left".to_owned()).spawn(work) {
+            Ok(watcher) => {
+                state.watchers.retain(|watcher| !watcher.is_finished());
+                state.watchers.push(watcher);
+                Ok(())
+            }
+            Err(error) => {
+                self.left.lock().retain(|one| !Arc::ptr_eq(one, call));
+                Err(error)
+            }
+        }
     }
 
     /// Waits until nothing that its calls have left is running.
@@ -302,26 +343,33 @@ impl JoinedCall {
         }
         let call = Arc::new(LeftCall::new(call.clone(), LogRing::create()?)?);
         left.look(&call);
-        let all = Arc::clone(&self.session.left);
-        let own = Arc::clone(&call);
-        all.lock().push(Arc::clone(&call));
-        let watch = move || {
-            let end = left.watch(&own, &all, repositories);
-            all.lock().retain(|one| !Arc::ptr_eq(one, &own));
-            tell(end);
-            own.set_over();
+        let watch = move |call: &Arc<LeftCall>, all: &LeftCalls| {
+            tell(left.watch(call, all, repositories));
         };
-        match thread::Builder::new().name("stockade-left".to_owned()).spawn(watch) {
-            Ok(watcher) => {
-                state.watchers.retain(|watcher| !watcher.is_finished());
-                state.watchers.push(watcher);
-                Ok(call.processes())
-            }
-            Err(error) => {
-                self.session.left.lock().retain(|one| !Arc::ptr_eq(one, &call));
-                Err(error.into())
-            }
+        self.session.watch(&mut state, &call, watch)?;
+        Ok(call.processes())
+    }
+
+    /// Lists the interpreter in which the call has run among what is left running, by this call if no other
+    /// has started it. `tell` learns of its end.
+    pub(crate) fn keep_interpreter(
+        &self,
+        call: &CallId,
+        language: Language,
+        tell: impl FnOnce(LeftEnd) + Send + 'static,
+    ) -> io::Result<()> {
+        let kept = Arc::clone(&self.session.interpreters);
+        let mut state = self.session.lock();
+        let call = Arc::new(LeftCall::of_interpreter(call.clone(), LogRing::create()?)?);
+        if state.is_over || !kept.list_as(language, &call) {
+            return Ok(());
         }
+        let watched = Arc::clone(&kept);
+        let watch = move |call: &Arc<LeftCall>, all: &LeftCalls| {
+            tell(watched.watch(language, call, all));
+        };
+        let begun = self.session.watch(&mut state, &call, watch);
+        begun.inspect_err(|_unwatched| kept.end(language))
     }
 }
 

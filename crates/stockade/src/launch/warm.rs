@@ -59,7 +59,7 @@ impl WarmState {
         &self.sessions
     }
 
-    /// Interpreters that wait, and sessions.
+    /// Interpreters that wait.
     pub fn interpreters(&self) -> &Interpreters {
         &self.interpreters
     }

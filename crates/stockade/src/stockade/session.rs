@@ -14,10 +14,11 @@ use crate::outcome::{Failure, FailureKind, LeftProcess, Outcome};
 use crate::report::{Asked, Body, Report};
 
 impl Stockade {
-    /// The call in the working directory of its session, unless it names one itself; and the directory
-    /// that would be it and is gone.
+    /// The call in the working directory of its session, unless it names one itself or is code, which runs
+    /// in its scratch folder; and the directory that would be it and is gone.
     pub(super) fn in_session_folder(&self, mut call: ToolCall) -> (ToolCall, Option<PathBuf>) {
-        let Some(name) = call.session.as_ref().filter(|_| call.cwd.is_none()) else {
+        let has_own = call.cwd.is_some() || matches!(call.tool, Tool::Code(_));
+        let Some(name) = call.session.as_ref().filter(|_| !has_own) else {
             return (call, None);
         };
         match self.sessions().get(name).folder() {
@@ -49,10 +50,20 @@ impl Stockade {
             self.end_unsealed(&joined, outcome);
             return;
         }
-        let mut session = joined.usage();
+        let mut session = outcome.session.take().unwrap_or_else(|| joined.usage());
         if matches!(call.tool, Tool::Line(_)) && !call.background {
             let folder = folder.as_ref().and_then(|told| joined.set_folder(told, self.root()));
             session.cwd = folder;
+        }
+        if let Tool::Code(code) = &call.tool
+            && session.alive
+            && let Err(error) =
+                joined.keep_interpreter(&call.id, code.language, self.tell_of(call, entry))
+        {
+            session.alive = false;
+            outcome
+                .notes
+                .push(format!("its interpreter was ended: nothing could watch it: {error}"));
         }
         outcome.session = Some(session);
         if let Some(left) = left {

@@ -265,7 +265,7 @@ const UNBOUNDED: [&str; 11] = [
 ];
 
 /// Where they may be, and why no call can have made what is opened there, or why it is bounded.
-const TRUSTED: [(&str, &str); 31] = [
+const TRUSTED: [(&str, &str); 28] = [
     ("stockade-policy/src/config/bounded.rs", "the one way"),
     ("stockade/src/files/digest.rs", "hashes of what bounded.rs has opened"),
     ("stockade/src/files/grep/bounded.rs", "bounds what bounded.rs has opened"),
@@ -292,10 +292,7 @@ const TRUSTED: [(&str, &str); 31] = [
     ("stockade-cli/src/matrix/fixture.rs", "the fixture of our own battery"),
     ("stockade-cli/src/matrix/run.rs", "the pipe of a case"),
     ("stockade-cli/src/run.rs", "standard input, bounded"),
-    ("stockade-cli/src/code_session.rs", "the socket of a session"),
-    ("stockade-cli/src/code_session/host.rs", "/dev/null"),
-    ("stockade-cli/src/code_session/message.rs", "memory files of the client"),
-    ("stockade-cli/src/session/place.rs", "a lock in our own folder"),
+    ("stockade-cli/src/session/interpreter.rs", "memory files of a command, bounded"),
     ("stockade-cli/src/session/supervisor.rs", "/dev/null"),
     ("stockade-cli/src/init.rs", "makes its own file"),
     ("stockade-cli/src/demo/project.rs", "the demonstration's own project"),

@@ -279,11 +279,11 @@ import time; time.sleep(300)' & while [ ! -e up ]; do sleep 0.05; done";
 fn a_call_that_stays_keeps_its_own_limits_but_its_deadline() {
     let project = Project::new();
     let mut policy = policy();
-    policy.limits = Limits { wall: Duration::from_secs(2), processes: Some(16), ..policy.limits };
+    policy.limits = Limits { wall: Duration::from_secs(10), processes: Some(16), ..policy.limits };
     let stockade = project.open(policy);
     let session = stockade.sessions().get(&name("work"));
     assert!(stockade.run(line("sleep 300 & :")).ok());
-    thread::sleep(Duration::from_millis(2500));
+    thread::sleep(Duration::from_millis(10500));
     assert_eq!(session.left().len(), 1);
     // One that forks on does not get far.
     let forks = "(sleep 1; while :; do sleep 300 & done) 2>/dev/null & :";

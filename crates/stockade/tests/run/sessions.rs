@@ -7,7 +7,7 @@ use stockade::call::{Language, SessionName};
 use stockade::{Policy, Stockade, ToolCall};
 
 use crate::jail::project;
-use crate::support::{eventually, has, json as report_of, marked, marker, text, unboxed};
+use crate::support::{eventually, json as report_of, marked, marker, text, unboxed};
 use crate::warm::node_runs;
 
 fn name(text: &str) -> SessionName {
@@ -141,7 +141,7 @@ fn an_interpreter_that_dies_is_said_and_the_session_begins_anew() {
         "{report}"
     );
     let note = report["notes"][0].as_str().unwrap();
-    assert!(note.contains("the session of this call ended with it"), "{note}");
+    assert!(note.contains("the interpreter of the session ended with this call"), "{note}");
     let report = python(&stockade, "'x' in globals()");
     assert_eq!((text(&report, "stdout"), session_of(&report)), ("False\n", (true, 1, true)));
     // And from outside, between two calls.
@@ -173,8 +173,8 @@ fn the_box_of_a_session_ends_with_the_session_and_with_its_stockade() {
     python(&stockade, &start(&first));
     let goes_on = eventually(Duration::from_secs(60), || marked(&first).len() == 1);
     assert!(goes_on, "what a session started goes on between calls");
-    assert!(stockade.interpreters().end_session(&name("work")));
-    assert!(!stockade.interpreters().end_session(&name("work")));
+    assert!(stockade.sessions().end(&name("work")));
+    assert!(!stockade.sessions().end(&name("work")));
     assert!(marked(&first).is_empty());
     python(&stockade, &start(&second));
     drop(stockade);
@@ -188,11 +188,6 @@ fn what_cannot_have_a_session_is_told_so() {
     let report = step(&stockade, Language::Bash, "x=1");
     assert!(text(&report["failure"], "message").contains("no sessions in bash"), "{report}");
     python(&stockade, "x = 1");
-    if has("node") {
-        let report = step(&stockade, Language::Node, "1");
-        assert!(text(&report["failure"], "message").contains("is one of python"), "{report}");
-    }
-    assert_eq!(text(&python(&stockade, "x"), "stdout"), "1\n");
     let process = project.open(Policy { mode: stockade::policy::Mode::Bypass, ..unboxed() });
     let report = python(&process, "1");
     assert!(text(&report["failure"], "message").contains("keeps no sessions"), "{report}");
@@ -266,4 +261,90 @@ fn node_keeps_a_context_too() {
     let report = node("process.kill(process.pid, 'SIGKILL'); while (true) {}");
     assert_eq!((&report["signal"], session_of(&report).2), (&json!(9), false), "{report}");
     assert_eq!(session_of(&node("1")), (true, 1, true));
+}
+
+#[test]
+fn an_interpreter_shares_files_and_the_loopback_with_lines_of_its_session() {
+    let Some(project) = project() else { return };
+    let mut policy = Policy::shipped();
+    policy.mode = stockade::policy::Mode::Auto;
+    let stockade = project.open(policy);
+    let line = |line: &str| {
+        report_of(&stockade.run(ToolCall::line(line).in_session(name("work"))))["stdout"].clone()
+    };
+    // Names of one language stay with its interpreter, and those of another are beside it.
+    python(&stockade, "import os\nx = 'py'\nopen('/tmp/from-code', 'w').write(x)");
+    assert_eq!(line("cat /tmp/from-code; echo line > /tmp/from-line"), "py");
+    assert_eq!(text(&python(&stockade, "open('from-line').read()"), "stdout"), "'line\\n'\n");
+    assert_eq!(text(&python(&stockade, "os.environ['STOCKADE_SESSION']"), "stdout"), "'work'\n");
+    let serve = "import socket, threading
+listening = socket.create_server(('127.0.0.1', 7171))
+def serve():
+    while True:
+        client, _ = listening.accept()
+        client.sendall(b'served')
+        client.close()
+threading.Thread(target=serve, daemon=True).start()";
+    python(&stockade, serve);
+    let ask = "import socket\nprint(socket.create_connection(('127.0.0.1', 7171), 5).recv(9))";
+    assert_eq!(line(&format!("python3 -c \"{ask}\"")), "b'served'\n");
+    if node_runs(&project) {
+        let connect = "new Promise((done) => require('net').connect(7171, '127.0.0.1')\
+                       .on('data', (bytes) => done(String(bytes))))";
+        assert_eq!(text(&step(&stockade, Language::Node, connect), "stdout"), "'served'\n");
+    }
+    // Outside of the session there is neither.
+    let alone = ToolCall::code(Language::Python, ask);
+    assert_ne!(report_of(&stockade.run(alone))["exit_code"], 0);
+}
+
+#[test]
+fn an_interpreter_that_waits_is_listed_logged_and_ended_as_what_its_first_call_has_left() {
+    let Some(project) = project() else { return };
+    let stockade = project.open(Policy::shipped());
+    let first = ToolCall::code(Language::Python, "x = 1").in_session(name("work"));
+    let id = first.id.to_string();
+    let report = report_of(&stockade.run(first));
+    assert_eq!(
+        (&report["left_running"], &report["notes"]),
+        (&Value::Null, &Value::Null),
+        "{report}"
+    );
+    let mark = marker();
+    python(
+        &stockade,
+        &format!(
+            "import subprocess\np = subprocess.Popen(['sh', '-c', 'echo late; sleep {mark}'])\nx = 2"
+        ),
+    );
+    let session = stockade.sessions().get(&name("work"));
+    let left = session.left();
+    assert_eq!(left.len(), 1);
+    let left = &left[0];
+    assert!(left.is_interpreter() && left.call().as_str() == id);
+    let has_sleeper = || left.processes().iter().any(|process| process.command.contains(&mark));
+    assert!(eventually(Duration::from_secs(60), has_sleeper), "{:?}", left.processes());
+    assert!(left.usage().0 >= 3);
+    // What it prints while no call waits for it goes into the log, unless a call was quicker.
+    python(
+        &stockade,
+        &format!("import time\nsubprocess.Popen(['sh', '-c', 'sleep 1; echo {mark}'])"),
+    );
+    let has_said = || String::from_utf8_lossy(&left.log().read().unwrap()).contains(&mark);
+    assert!(eventually(Duration::from_secs(60), has_said));
+    // Told to end, it ends with the call that it has.
+    std::thread::scope(|scope| {
+        let busy = scope.spawn(|| python(&stockade, "import time\ntime.sleep(600)"));
+        let is_busy = || session.left().iter().any(|one| one.usage().0 > 0);
+        assert!(eventually(Duration::from_secs(60), is_busy));
+        std::thread::sleep(Duration::from_millis(300));
+        left.kill();
+        let report = busy.join().unwrap();
+        assert!(report["limit"] == "cancelled" || report["session"]["new"] == true, "{report}");
+    });
+    assert!(left.wait_end(Duration::from_secs(60)));
+    assert!(eventually(Duration::from_secs(60), || marked(&mark).is_empty()));
+    let journal = std::fs::read_to_string(stockade.journal()).unwrap();
+    let ended = journal.lines().filter(|line| line.contains("\"left_ended\"")).collect::<Vec<_>>();
+    assert!(ended.len() == 1 && ended[0].contains(&id), "{journal}");
 }

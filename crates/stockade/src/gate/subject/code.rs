@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use crate::call::{Argv, Code, ToolCall};
-use crate::confine::Confinement;
+use crate::confine::{Confinement, Leftovers};
 use crate::gate::complaint;
 use crate::gate::examiner::Examiner;
 use crate::gate::judge::{Analysis, NoWork, Preview, Scene, Subject, Terms};
@@ -66,7 +66,7 @@ impl Subject for CodeSubject {
             stdin: StandardInput::Sealed(code),
             merges_output: scene.call.streams.merged,
             terminal: None,
-            session: None,
+            session: scene.call.session.clone(),
             program,
             folder: StartFolder::Scratch,
             tier: None,
@@ -92,7 +92,7 @@ fn confinement(examiner: &Examiner, call: &ToolCall) -> Confinement {
     limits.ask_for(call.wall);
     confinement.limits = limits;
     confinement.files.write = Vec::new();
-    // Interpreters have sessions of their own.
-    confinement.session = None;
+    // What an interpreter has started ends with it.
+    confinement.session = confinement.session.map(|_| Leftovers::End);
     confinement
 }

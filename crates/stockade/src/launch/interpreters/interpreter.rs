@@ -15,6 +15,7 @@ use crate::call::{Code, Language};
 use crate::guarantee::{Enforced, Guarantee};
 use crate::launch::jail::{self, InterpreterRequest, JailSetup};
 use crate::launch::ports::OpenPorts;
+use crate::launch::session::{JoinedCall, LeftCall};
 use crate::launch::spec::sealed;
 use crate::launch::tree::{ProgramTree, Tree};
 use crate::launch::watch::Input;
@@ -124,7 +125,11 @@ pub(super) struct Interpreter {
 
 impl Interpreter {
     /// Makes one. Nothing of any call is in it.
-    pub(super) fn make(recipe: &Recipe, pool: &SandboxPool) -> Result<Self, Failure> {
+    pub(super) fn make(
+        recipe: &Recipe,
+        pool: &SandboxPool,
+        joined: Option<&JoinedCall>,
+    ) -> Result<Self, Failure> {
         let fail = |error: std::io::Error| {
             Failure::new(FailureKind::PrepareInterpreter, error.to_string())
         };
@@ -147,6 +152,7 @@ impl Interpreter {
             enforcement: recipe.description.enforcement.clone(),
             require: &recipe.terms.require,
             counts_cpu,
+            joined,
         };
         let started = jail::start_interpreter(request, pool)?;
         let mut enforcement = started.enforcement;
@@ -190,6 +196,11 @@ impl Interpreter {
     pub(super) fn is_whole(&mut self) -> bool {
         matches!(self.running.try_ended(), Ok(None))
             && self.running.lost().is_ok_and(|lost| lost.is_empty())
+    }
+
+    /// Whether something that confines it was undone from outside.
+    pub(super) fn has_lost_locks(&self) -> bool {
+        self.running.lost().is_ok_and(|lost| !lost.is_empty())
     }
 
     /// Whether it can take a call, now or in a moment.
@@ -239,7 +250,6 @@ impl Interpreter {
                 (Box::new(LeasedInterpreter::new(self, owner, Some(streams))), Vec::new())
             }
             InterpreterKind::Session(_) => {
-                self.forget_output();
                 let wall = limits.wall.as_millis();
                 let mut text = format!("C {wall} {}\n", code.source.len()).into_bytes();
                 text.extend_from_slice(&code.source);
@@ -271,14 +281,16 @@ impl Interpreter {
         Ok((stdout, stderr))
     }
 
-    /// Forgets what a session wrote while it had no call.
-    fn forget_output(&self) {
+    /// Takes what it wrote while it had no call, for the log if there is one.
+    pub(super) fn log_output(&self, left: Option<&LeftCall>) {
         const BUFFERS_MAX: usize = 64;
         let mut buffer = [0; 16 << 10];
         for stream in [self.running.stdout(), self.running.stderr()] {
             for _ in 0..BUFFERS_MAX {
-                if !matches!(rustix::io::read(stream, &mut buffer), Ok(1..)) {
-                    break;
+                let Ok(count @ 1..) = rustix::io::read(stream, &mut buffer) else { break };
+                if let (Some(left), Some(bytes)) = (left, buffer.get(..count)) {
+                    // Memory that cannot be had loses output that nobody waits for.
+                    let _lost = left.log().push(bytes).is_err();
                 }
             }
         }

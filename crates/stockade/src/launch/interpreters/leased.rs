@@ -10,6 +10,7 @@ use super::interpreter::Interpreter;
 use super::owner::Owner;
 use super::protocol::{Channel, ExitInfo, Message};
 use crate::launch::tree::Tree;
+use crate::limits::LimitHit;
 use crate::outcome::{Failure, Outcome, SessionUse};
 
 /// How long a session has to stop by itself once it was asked to.
@@ -144,6 +145,11 @@ impl Tree for LeasedInterpreter {
         channel.handle().ok()
     }
 
+    /// One of a session may be told to end while it has a call.
+    fn check(&mut self) -> Option<LimitHit> {
+        self.owner.ordered()
+    }
+
     fn kill(&mut self) -> io::Result<()> {
         self.is_killed = true;
         self.interpreter.running.kill()
@@ -200,13 +206,14 @@ impl Tree for LeasedInterpreter {
             let Self { interpreter, owner, .. } = *self;
             owner.take_back(interpreter);
         } else if !self.is_killed {
-            let what = if session.is_some() { "session" } else { "warm interpreter" };
-            outcome.notes.push(format!(
-                "the {what} of this call ended with it; the next call gets a fresh one"
-            ));
+            let what =
+                if session.is_some() { "interpreter of the session" } else { "warm interpreter" };
+            outcome
+                .notes
+                .push(format!("the {what} ended with this call; the next call gets a fresh one"));
         } else if let Some(session) = &session {
             outcome.notes.push(format!(
-                "the session {} was ended; the next call gets a fresh one",
+                "the interpreter of the session {} was ended; the next call gets a fresh one",
                 session.name
             ));
         }

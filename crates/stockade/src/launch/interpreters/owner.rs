@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::interpreter::Interpreter;
+use super::kept::KeptInterpreters;
 use super::pool::InterpreterPool;
-use super::sessions::Sessions;
 use crate::call::{Language, SessionName};
+use crate::limits::LimitHit;
 
 /// Whom an interpreter goes back to. When this is dropped, it will not come back.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ pub(super) struct Owner(Option<Home>);
 #[derive(Debug)]
 enum Home {
     InterpreterPool(Arc<InterpreterPool>, Language),
-    Session(Arc<Sessions>, SessionName),
+    Session(Arc<KeptInterpreters>, Language),
 }
 
 impl Owner {
@@ -22,14 +23,22 @@ impl Owner {
         Self(Some(Home::InterpreterPool(Arc::clone(pool), language)))
     }
 
-    pub(super) fn of_session(sessions: &Arc<Sessions>, name: SessionName) -> Self {
-        Self(Some(Home::Session(Arc::clone(sessions), name)))
+    pub(super) fn of_session(kept: &Arc<KeptInterpreters>, language: Language) -> Self {
+        Self(Some(Home::Session(Arc::clone(kept), language)))
     }
 
     /// The session's name, if it is one.
     pub(super) fn session(&self) -> Option<&SessionName> {
         match &self.0 {
-            Some(Home::Session(_, name)) => Some(name),
+            Some(Home::Session(kept, _)) => Some(kept.session()),
+            Some(Home::InterpreterPool(..)) | None => None,
+        }
+    }
+
+    /// The limit for which the interpreter has to end, if it was told to.
+    pub(super) fn ordered(&self) -> Option<LimitHit> {
+        match &self.0 {
+            Some(Home::Session(kept, language)) => kept.ordered(*language),
             Some(Home::InterpreterPool(..)) | None => None,
         }
     }
@@ -38,7 +47,7 @@ impl Owner {
     pub(super) fn take_back(mut self, interpreter: Interpreter) {
         match self.0.take() {
             Some(Home::InterpreterPool(pool, _)) => InterpreterPool::put_back(&pool, interpreter),
-            Some(Home::Session(sessions, name)) => sessions.put_back(name, interpreter),
+            Some(Home::Session(kept, language)) => kept.put_back(language, interpreter),
             None => {}
         }
     }
@@ -48,7 +57,7 @@ impl Drop for Owner {
     fn drop(&mut self) {
         match self.0.take() {
             Some(Home::InterpreterPool(pool, language)) => InterpreterPool::lose(&pool, language),
-            Some(Home::Session(sessions, name)) => sessions.vacate(&name),
+            Some(Home::Session(kept, language)) => kept.vacate(language),
             None => {}
         }
     }

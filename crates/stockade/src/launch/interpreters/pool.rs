@@ -168,7 +168,7 @@ impl InterpreterPool {
         drop(state);
         let home = Arc::clone(pool);
         pool.work(move || {
-            let made = Interpreter::make(&recipe, &SandboxPool::new(PoolSize::NoTemplates));
+            let made = Interpreter::make(&recipe, &SandboxPool::new(PoolSize::NoTemplates), None);
             let mut state = home.lock();
             let is_closed = state.is_closed;
             let of_language = state.by_language.entry(language).or_default();

@@ -13,6 +13,7 @@ use crate::guarantee::Enforced;
 use crate::launch::absent::{self, Absent, Writable};
 use crate::launch::git::GitSettings;
 use crate::launch::ports::{IfTaken, OpenPorts};
+use crate::launch::session::JoinedCall;
 use crate::launch::spec::{added, not_started, spec};
 use crate::outcome::Failure;
 use crate::plan::Required;
@@ -31,6 +32,8 @@ pub(in crate::launch) struct InterpreterRequest<'a> {
     pub(in crate::launch) enforcement: Vec<Enforced>,
     pub(in crate::launch) require: &'a Required,
     pub(in crate::launch) counts_cpu: bool,
+    /// The session whose interpreter it is.
+    pub(in crate::launch) joined: Option<&'a JoinedCall>,
 }
 
 /// An interpreter in its box.
@@ -50,12 +53,14 @@ pub(in crate::launch) fn start_interpreter(
     request: InterpreterRequest<'_>,
     pool: &SandboxPool,
 ) -> Result<InterpreterBox, Failure> {
-    let InterpreterRequest { cleared, stdin, setup, enforcement, require, counts_cpu } = request;
+    let InterpreterRequest { cleared, stdin, setup, enforcement, require, counts_cpu, joined } =
+        request;
     // It is made for calls to come, none of which waits for it.
     let until = Instant::now().checked_add(TIME_MAX).unwrap_or_else(Instant::now);
-    let made = make((&cleared, until), &setup, pool, None).map_err(Unavailable::into_failure)?;
+    let made = make((&cleared, until), &setup, pool, joined).map_err(Unavailable::into_failure)?;
     let enforcement = kept_by(&made, enforcement, (require, counts_cpu))?;
-    let ports = OpenPorts::open(&setup.ports, &made.ready, IfTaken::Fail)?;
+    let taken = if joined.is_some() { IfTaken::Note } else { IfTaken::Fail };
+    let ports = OpenPorts::open(&setup.ports, &made.ready, taken)?;
     let git = GitSettings::for_cover(&made.cover);
     let mut spec = spec(&cleared, added(&setup.common, None, &git, made.ready.cgroup())?)?;
     spec.stdin = stdin;

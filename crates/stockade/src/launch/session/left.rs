@@ -55,11 +55,14 @@ pub struct LeftCall {
     latest: Mutex<LatestUsage>,
     is_over: Mutex<bool>,
     ended: Condvar,
+    /// Whether it is an interpreter that waits for calls.
+    is_interpreter: bool,
 }
 
 /// What was seen of its processes when they were last looked at.
 #[derive(Debug, Default)]
 struct LatestUsage {
+    looked: Option<Instant>,
     processes: Vec<LeftProcess>,
     tasks: u32,
     memory_bytes: u64,
@@ -68,7 +71,7 @@ struct LatestUsage {
 }
 
 /// How what a call had left running has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LeftEnd {
     /// The limit that ended it; [`LimitHit::Cancelled`] if it was told to end. None if it ended by itself.
     pub limit: Option<LimitHit>,
@@ -87,7 +90,7 @@ pub struct LeftEnd {
 
 /// The calls of one session that have left processes running, and what all of these may use together.
 #[derive(Debug)]
-pub(super) struct LeftCalls {
+pub(in crate::launch) struct LeftCalls {
     limits: SessionLimits,
     calls: Mutex<Vec<Arc<LeftCall>>>,
 }
@@ -105,7 +108,18 @@ impl LeftCall {
             latest: Mutex::default(),
             is_over: Mutex::new(false),
             ended: Condvar::new(),
+            is_interpreter: false,
         })
+    }
+
+    /// An interpreter of the session.
+    pub(super) fn of_interpreter(id: CallId, log: LogRing) -> std::io::Result<Self> {
+        Ok(Self { is_interpreter: true, ..Self::new(id, log)? })
+    }
+
+    /// Whether it is an interpreter that waits for calls of the session, which does not keep the session.
+    pub fn is_interpreter(&self) -> bool {
+        self.is_interpreter
     }
 
     /// The call, as in its report and in the journal.
@@ -144,6 +158,12 @@ impl LeftCall {
         self.latest().exceeded = Some(limit);
     }
 
+    /// The limit for which it was told to end, if it was.
+    pub(in crate::launch) fn ordered(&self) -> Option<LimitHit> {
+        let cancelled = self.link.is_cancelled().then_some(LimitHit::Cancelled);
+        self.latest().exceeded.or(cancelled)
+    }
+
     /// How often it is looked at which processes there are.
     pub fn look_pause(&self) -> Duration {
         look_pause(self.begun.elapsed())
@@ -166,7 +186,8 @@ impl LeftCall {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, running: &Running) {
+    /// Looks at what runs.
+    pub(in crate::launch) fn look(&self, running: &Running) {
         let sample = running.sample();
         let processes = processes::in_sandbox(running);
         let memory_bytes = if sample.resident_bytes > EXACT_ABOVE_BYTES {
@@ -175,8 +196,17 @@ impl LeftCall {
             sample.resident_bytes
         };
         let mut latest = self.latest();
+        latest.looked = Some(Instant::now());
         latest.processes = processes;
         (latest.tasks, latest.memory_bytes) = (sample.processes, memory_bytes);
+    }
+
+    /// The same, unless that was done not long ago.
+    pub(in crate::launch) fn look_if_due(&self, running: &Running) {
+        let looked = self.latest().looked;
+        if looked.is_none_or(|looked| looked.elapsed() >= self.look_pause()) {
+            self.look(running);
+        }
     }
 }
 
@@ -191,7 +221,7 @@ impl LeftCalls {
 
     /// The limit that all of them together exceed, if this one has to end for that: it is the one that uses
     /// the most.
-    fn exceeded_by(&self, one: &LeftCall) -> Option<LimitHit> {
+    pub(in crate::launch) fn exceeded_by(&self, one: &LeftCall) -> Option<LimitHit> {
         let calls = self.lock();
         let used: Vec<(u32, ByteCount)> = calls.iter().map(|call| call.usage()).collect();
         let (largest, limit) = over_budget(self.limits, &used)?;
@@ -244,7 +274,7 @@ impl LeftRun {
             flood: ByteCount::bytes(u64::MAX),
             ..limits
         };
-        let mut tree = LeftTree { tree, call, all, repositories, looked: Instant::now() };
+        let mut tree = LeftTree { tree, call, all, repositories };
         tree.running_mut().keep_left();
         let seen = WatchLoop::new(&mut tree, Input::default(), started, &limits)
             .with_disk(guards.disk.as_mut())
@@ -285,7 +315,6 @@ struct LeftTree<'a> {
     call: &'a LeftCall,
     all: &'a LeftCalls,
     repositories: RepositoryWatch,
-    looked: Instant,
 }
 
 impl Tree for LeftTree<'_> {
@@ -317,11 +346,7 @@ impl Tree for LeftTree<'_> {
         if let Some(limit) = self.tree.check().or(self.call.latest().exceeded) {
             return Some(limit);
         }
-        if self.looked.elapsed() < self.call.look_pause() {
-            return None;
-        }
-        self.looked = Instant::now();
-        self.call.look(self.tree.running());
+        self.call.look_if_due(self.tree.running());
         self.all.exceeded_by(self.call)
     }
 
