@@ -28,6 +28,7 @@ mod install;
 mod journal;
 mod locked;
 mod many;
+mod many_sessions;
 mod memory;
 mod own_files;
 mod pipes;

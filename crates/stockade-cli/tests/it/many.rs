@@ -96,7 +96,7 @@ fn numbers(list: &str) -> Vec<u32> {
 }
 
 /// The cgroups that a process made, which are named after it, in the hierarchies of the first levels.
-fn cgroups_of(pid: u32) -> usize {
+pub(crate) fn cgroups_of(pid: u32) -> usize {
     fn count(folder: &Path, mark: &str, depth: u32) -> usize {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
