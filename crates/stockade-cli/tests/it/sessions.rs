@@ -1,6 +1,7 @@
 //! Interpreters of sessions, which outlive the command that begins them.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -228,12 +229,15 @@ fn a_command_that_is_killed_or_told_to_end_ends_its_call_and_not_the_interpreter
     let Some(scene) = Scene::new() else { return };
     scene.python("one", "x = 1", &[]);
     let mark = marker();
-    let busy = format!("{}\np.wait()", sleeper(&mark));
+    let busy = format!("{}\nprint('busy', flush=True)\np.wait()", sleeper(&mark));
     for (signal, code) in
         [(Signal::KILL, None), (Signal::TERM, Some(143)), (Signal::INT, Some(130))]
     {
-        let child = scene.0.0.command(&python("one", &busy)).spawn().unwrap();
-        keeper_of(&mark);
+        let mut child = scene.0.0.command(&python("one", &busy)).spawn().unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "busy\n");
         kill_process(Pid::from_child(&child), signal).unwrap();
         let told = child.wait_with_output().unwrap();
         assert_eq!(told.status.code(), code, "{told:?}");
@@ -250,13 +254,13 @@ fn calls_that_are_over_are_listed_no_more() {
     let Some(scene) = Scene::new() else { return };
     let mut command = scene.0.0.command(&["call", "--mode", "auto"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut reports = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut reports = BufReader::new(child.stdout.take().unwrap());
     let mut stdin = child.stdin.take().unwrap();
     for _ in 0..3 {
         let call = json!({"tool": "Bash", "input": {"command": "true"}, "session": "one"});
         std::io::Write::write_all(&mut stdin, format!("{call}\n").as_bytes()).unwrap();
         let mut report = String::new();
-        std::io::BufRead::read_line(&mut reports, &mut report).unwrap();
+        reports.read_line(&mut report).unwrap();
         assert!(report.contains("\"exit_code\":0"), "{report}");
     }
     // The command that has made them still waits for others.
