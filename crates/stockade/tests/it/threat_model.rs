@@ -1,4 +1,4 @@
-//! The promises of `THREAT_MODEL.md`: each test that it names is there.
+//! Documents that name the tests of their promises: each of these tests is there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::project::workspace;
 
-/// The last cells of the rows of its tables, where the tests are named.
-fn cells() -> Vec<String> {
-    let text = fs::read_to_string(workspace().join("THREAT_MODEL.md")).unwrap();
+/// The documents, and how many names each has at least.
+const DOCUMENTS: [(&str, usize); 2] = [("THREAT_MODEL.md", 150), ("docs/sessions.md", 80)];
+
+/// The last cells of the rows of the tables of a document, where the tests are named.
+fn cells(document: &str) -> Vec<String> {
+    let text = fs::read_to_string(workspace().join(document)).unwrap();
     let rows = text.lines().filter(|line| line.starts_with('|'));
     rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next().map(str::to_owned)).collect()
 }
@@ -30,7 +33,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_test_that_the_threat_model_names_is_there() {
+fn every_test_that_a_document_names_is_there() {
     let mut files = Vec::new();
     collect(&workspace().join("crates"), &mut files);
     // An attack of the escape suite is a file of its name.
@@ -46,26 +49,29 @@ fn every_test_that_the_threat_model_names_is_there() {
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_\u{2026}".contains(c);
         word.contains('_') && word.chars().all(letters)
     };
-    let (mut named, mut missing) = (0, Vec::new());
-    for cell in cells() {
-        for word in quoted(&cell) {
-            let is_there = if word.strip_suffix(".rs").is_some() {
-                files.iter().any(|file| file.ends_with(word))
-            } else if is_name(&word) {
-                let start = word.split('\u{2026}').next().unwrap_or_default();
-                let is_part = word.contains('\u{2026}');
-                known.contains(word) || is_part && known.iter().any(|name| name.starts_with(start))
-            } else {
-                continue;
-            };
-            named += 1;
-            if !is_there {
-                missing.push(word.to_owned());
+    for (document, least) in DOCUMENTS {
+        let (mut named, mut missing) = (0, Vec::new());
+        for cell in cells(document) {
+            for word in quoted(&cell) {
+                let is_there = if word.strip_suffix(".rs").is_some() {
+                    files.iter().any(|file| file.ends_with(word))
+                } else if is_name(&word) {
+                    let start = word.split('\u{2026}').next().unwrap_or_default();
+                    let is_part = word.contains('\u{2026}');
+                    known.contains(word)
+                        || is_part && known.iter().any(|name| name.starts_with(start))
+                } else {
+                    continue;
+                };
+                named += 1;
+                if !is_there {
+                    missing.push(word.to_owned());
+                }
             }
         }
+        assert!(named > least, "{document}: {named}");
+        assert_eq!(missing, Vec::<String>::new(), "{document}");
     }
-    assert!(named > 150, "{named}");
-    assert_eq!(missing, Vec::<String>::new());
 }
 
 /// Each attack on what happens outside of the sandbox is a line of its table, and says what its control is.
