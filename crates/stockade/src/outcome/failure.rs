@@ -1,5 +1,6 @@
 //! Why a call did not run, as a type: what was being done, and the guarantee at stake.
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use stockade_sandbox::{Errno, StartError};
 
@@ -8,7 +9,7 @@ use crate::guarantee::Guarantee;
 /// Why a call that was allowed, or could not be judged, did not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    #[serde(rename = "step", serialize_with = "step_name")]
+    #[serde(flatten)]
     kind: FailureKind,
     guarantee: Option<Guarantee>,
     message: String,
@@ -138,6 +139,70 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Its name in a report (`failure.kind`), which stays the same when words change.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MissingProgram => "missing-program",
+            Self::MissingShell => "missing-shell",
+            Self::MissingInterpreter => "missing-interpreter",
+            Self::MissingToolProgram => "missing-tool-program",
+            Self::FindProgram => "find-program",
+            Self::FindToolFiles => "find-tool-files",
+            Self::Plan => "plan",
+            Self::Late => "late",
+            Self::OpenRoot => "open-root",
+            Self::OpenProject => "open-project",
+            Self::OpenWorkingFolder => "open-working-folder",
+            Self::ReadProject => "read-project",
+            Self::MakeScratch => "make-scratch",
+            Self::OpenScratch => "open-scratch",
+            Self::BuildEnvironment => "build-environment",
+            Self::CountProcesses => "count-processes",
+            Self::SendProgram => "send-program",
+            Self::OpenTerminal => "open-terminal",
+            Self::OpenPorts => "open-ports",
+            Self::SendSource => "send-source",
+            Self::StartTool => "start-tool",
+            Self::StartInterpreter => "start-interpreter",
+            Self::StartProgram => "start-program",
+            Self::Start(_) => "start",
+            Self::Supervise => "supervise",
+            Self::MakeSandbox => "make-sandbox",
+            Self::AttestSandbox => "attest-sandbox",
+            Self::KeepRequired => "keep-required",
+            Self::KeepPaths => "keep-paths",
+            Self::LimitTree => "limit-tree",
+            Self::ScopeSignals => "scope-signals",
+            Self::WatchDisk => "watch-disk",
+            Self::ShowProject => "show-project",
+            Self::ShowPath => "show-path",
+            Self::HidePath => "hide-path",
+            Self::InspectProtected => "inspect-protected",
+            Self::WatchProtected => "watch-protected",
+            Self::BrokerProtected => "broker-protected",
+            Self::ProtectOwnFiles => "protect-own-files",
+            Self::WriteFile => "write-file",
+            Self::UseSession => "use-session",
+            Self::ReadInterpreter => "read-interpreter",
+            Self::HoldInterpreter => "hold-interpreter",
+            Self::PrepareInterpreter => "prepare-interpreter",
+            Self::FindEngine => "find-engine",
+            Self::FindImage => "find-image",
+            Self::ImportImage => "import-image",
+            Self::MakeContainer => "make-container",
+            Self::InspectContainer => "inspect-container",
+            Self::StartContainer => "start-container",
+            Self::RunContainer => "run-container",
+            Self::PrepareContainer => "prepare-container",
+            Self::RemoveContainer => "remove-container",
+            Self::FindRunsc => "find-runsc",
+            Self::FindPlatform => "find-platform",
+            Self::WriteBundle => "write-bundle",
+            Self::StartGvisor => "start-gvisor",
+            Self::RunGvisor => "run-gvisor",
+        }
+    }
+
     /// What was being done, as the report and the journal have it.
     pub fn step(self) -> &'static str {
         match self {
@@ -276,7 +341,11 @@ impl Failure {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
-fn step_name<S: Serializer>(kind: &FailureKind, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(kind.step())
+impl Serialize for FailureKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(2))?;
+        fields.serialize_entry("kind", self.name())?;
+        fields.serialize_entry("step", self.step())?;
+        fields.end()
+    }
 }
