@@ -12,7 +12,7 @@ mod scene;
 pub(crate) use attack::{Attack, Need, Reason};
 pub(crate) use calls::{address, call, done, in_child, lend_capabilities, room, with_child, word};
 pub(crate) use check::{holds, turns_red};
-pub(crate) use meanwhile::{Meanwhile, take, within};
+pub(crate) use meanwhile::{Meanwhile, PATIENCE, take, within};
 pub(crate) use run::LEAKED;
 pub(crate) use scene::{Planted, Scene};
 

@@ -12,7 +12,7 @@ use stockade_sandbox::{
 use crate::boxes::closed;
 use crate::locks_only::{folder, locked};
 use crate::roles;
-use crate::support::{Mark, bare, finish, shell, text, within};
+use crate::support::{Mark, PATIENCE, bare, finish, shell, text, within};
 
 fn limited(limits: CgroupLimits, controller: Controller) -> Option<Cgroup> {
     let cgroup = Cgroup::create(limits);
@@ -157,12 +157,12 @@ fn a_tree_whose_shim_is_killed_dies_by_its_cgroup() {
     let mut jail = locked(&folder);
     jail.cgroup = Some(cgroup);
     // In sessions of their own they are not in the program's process group.
-    let line = "setsid sleep 61 & setsid sleep 62 & wait";
+    let line = "setsid sleep 1000 & setsid sleep 1000 & wait";
     let mut run = start_jailed(mark.on(shell(line)), jail).unwrap();
     mark.await_found(3);
     bare("kill").args(["-9", &run.shim_pid().unwrap().to_string()]).status().unwrap();
     assert!(run.wait().is_err(), "nobody is left to tell");
-    assert!(within(Duration::from_secs(2), || mark.found().is_empty()), "{:?}", mark.found());
+    assert!(within(PATIENCE, || mark.found().is_empty()), "{:?}", mark.found());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn what_a_killed_supervisor_left_is_removed_by_the_next() {
     let next = roles::command("cgroup-maker").output().unwrap();
     assert!(next.status.success(), "{next:?}");
     assert_eq!(folders_of(dead), 0);
-    assert!(within(Duration::from_secs(2), || mark.found().is_empty()), "{:?}", mark.found());
+    assert!(within(PATIENCE, || mark.found().is_empty()), "{:?}", mark.found());
 }
 
 #[test]

@@ -63,7 +63,10 @@ fn cpu_time_of_children_is_not_the_programs_own() {
 
 #[test]
 fn cpu_time_of_an_orphan_is_counted() {
-    let line = "(setsid sh -c 'while :; do :; done' &) ; sleep 0.3";
+    // The program ends once the orphan has computed something, however long that takes.
+    let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo spun; while :; do :; done";
+    let line = format!("(setsid sh -c '{spin}' &) | head -n 1");
+    let line = line.as_str();
     let ended = start(shell(line)).unwrap().wait().unwrap();
     assert!(ended.cpu > Duration::from_millis(20), "{ended:?}");
 }

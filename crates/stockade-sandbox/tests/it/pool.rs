@@ -14,7 +14,7 @@ use stockade_sandbox::{
 use crate::boxes::{closed, project};
 use crate::made::children_of;
 use crate::roles::{command, said, say};
-use crate::support::{Mark, bare, finish, shell, text, within};
+use crate::support::{Mark, PATIENCE, bare, finish, shell, text, within};
 
 const LIMITS: CgroupLimits =
     CgroupLimits { memory_bytes_max: None, tasks_max: Some(100), cpu_millis_per_second: None };
@@ -52,7 +52,7 @@ fn the_first_box_is_made_then_copied_and_then_one_waits() {
     let pool = warm(2);
     assert_eq!(pool.ready(closed("/bin/sh"), LIMITS).unwrap().origin(), Origin::Made);
     drop(prepared(&pool, || closed("/bin/sh"), Origin::Waiting));
-    assert!(within(Duration::from_secs(5), || pool.waiting() == 2));
+    assert!(within(PATIENCE, || pool.waiting() == 2));
 }
 
 /// A pool that has a template, and no sandbox that waits.
@@ -287,14 +287,14 @@ fn waiting_boxes_that_were_killed_are_passed_over() {
 pub(crate) fn killed_while_waiting() {
     let pool = warm(1);
     drop(prepared(&pool, || closed("/bin/sh"), Origin::Waiting));
-    assert!(within(Duration::from_secs(5), || pool.waiting() == 1));
+    assert!(within(PATIENCE, || pool.waiting() == 1));
     let waiting = processes_named("stockade-init", std::process::id());
     // Init, and the one that would become the program.
     assert_eq!(waiting.len(), 2);
     // The end of the first is that of the other, which may be gone before it is its turn.
     let _one_may_be_gone = bare("kill").arg("-9").args(&waiting).status().unwrap();
     let is_gone = || processes_named("stockade-init", std::process::id()).is_empty();
-    assert!(within(Duration::from_secs(5), is_gone));
+    assert!(within(PATIENCE, is_gone));
     let ready = pool.ready(closed("/bin/sh"), LIMITS).unwrap();
     assert_ne!(ready.origin(), Origin::Waiting);
     say("status", format!("{:?}", run(ready, shell("exit 3"), "/").0.status));
@@ -343,7 +343,7 @@ fn nothing_is_left_of_a_copy_that_ends_or_is_killed_or_dropped() {
         .unwrap();
     mark.await_found(2);
     drop(run);
-    assert!(within(Duration::from_secs(2), || mark.found().is_empty()));
+    assert!(within(PATIENCE, || mark.found().is_empty()));
 }
 
 #[test]

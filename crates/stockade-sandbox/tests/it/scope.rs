@@ -55,8 +55,7 @@ fn control_without_the_scope_it_can_and_the_loss_is_told() {
     let mut run = start(mark.on(spec)).unwrap();
     assert!(run.wait().is_err());
     assert!(run.try_ended().is_err(), "the loss is told again");
-    let gone =
-        crate::support::within(std::time::Duration::from_secs(1), || mark.found().is_empty());
+    let gone = crate::support::within(crate::support::PATIENCE, || mark.found().is_empty());
     assert!(gone, "the process group was killed: {:?}", mark.found());
 }
 

@@ -144,13 +144,17 @@ impl Mark {
     /// Waits until at least this many are there.
     pub(crate) fn await_found(&self, count: usize) {
         assert!(
-            within(Duration::from_secs(5), || self.found().len() >= count),
+            within(PATIENCE, || self.found().len() >= count),
             "{count} processes with {} should be there: {:?}",
             self.0,
             self.found()
         );
     }
 }
+
+/// How long a test waits for what has to come, which is at once where nothing else runs. A process that
+/// should end and does not would sleep for longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Whether the condition comes true in time.
 pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {

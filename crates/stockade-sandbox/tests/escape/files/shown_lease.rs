@@ -4,11 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::time::Duration;
 
 use stockade_sandbox::Mechanism::Filter;
 
-use crate::support::{Attack, Meanwhile, Reason, call, done, within};
+use crate::support::{Attack, Meanwhile, PATIENCE, Reason, call, done, within};
 
 pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
@@ -31,7 +30,7 @@ pub(crate) const ATTACK: Attack = Attack {
         let mut taken = take();
         // As long as the harness has it open there is none to be had, which is no refusal.
         let is_open = |error: &std::io::Error| error.kind() == ErrorKind::WouldBlock;
-        within(Duration::from_secs(2), || {
+        within(PATIENCE, || {
             let again = taken.as_ref().is_err_and(is_open);
             if again {
                 taken = take();
@@ -40,7 +39,7 @@ pub(crate) const ATTACK: Attack = Attack {
         });
         taken?;
         // The harness says when it had to wait.
-        within(Duration::from_secs(2), || aim.project("seen").exists());
+        within(PATIENCE, || aim.project("seen").exists());
         done(Ok(()))
     },
     reached: |scene, _| scene.held::<Meanwhile>().has_happened(),

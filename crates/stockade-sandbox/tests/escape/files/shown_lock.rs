@@ -1,9 +1,8 @@
 //! 35: locks a file that can only be read, so that a program outside waits for it.
 
 use std::fs::{self, File, TryLockError};
-use std::time::Duration;
 
-use crate::support::{Attack, Meanwhile, done, within};
+use crate::support::{Attack, Meanwhile, PATIENCE, done, within};
 
 pub(crate) const ATTACK: Attack = Attack {
     module: module_path!(),
@@ -22,7 +21,7 @@ pub(crate) const ATTACK: Attack = Attack {
         let file = File::open(aim.shown("canary"))?;
         file.lock()?;
         // The harness says when it had to wait.
-        within(Duration::from_secs(2), || aim.project("seen").exists());
+        within(PATIENCE, || aim.project("seen").exists());
         done(Ok(()))
     },
     reached: |scene, _| scene.held::<Meanwhile>().has_happened(),

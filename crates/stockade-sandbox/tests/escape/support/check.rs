@@ -1,10 +1,12 @@
 //! The two tests of every attack.
 
 use std::io::Write;
+use std::time::Duration;
 
 use stockade_sandbox::{Cgroup, CgroupLimits, Mechanism};
 
 use super::attack::{Attack, Need, Reason};
+use super::meanwhile::{PATIENCE, within};
 use super::run::{Answer, bare, boxed, program};
 use super::scene::Scene;
 
@@ -13,12 +15,13 @@ pub(crate) fn holds(attack: &Attack) {
     if let Some(need) = lacks(attack) {
         return skip(attack, need);
     }
-    let (answer, reached) = attempt(attack, bare);
+    let (answer, reached) = attempt(attack, PATIENCE, bare);
     if let Some(need) = absent(attack, &answer) {
         return skip(attack, need);
     }
     assert!(reached, "without a box {} must succeed: {answer:?}", attack.name());
-    let (answer, reached) = attempt(attack, |attack, scene| boxed(attack, scene, &[]));
+    let patience = if attack.known_gap.is_some() { PATIENCE } else { MOMENT };
+    let (answer, reached) = attempt(attack, patience, |attack, scene| boxed(attack, scene, &[]));
     if let Some(gap) = attack.known_gap {
         assert!(reached, "{} is no gap any more: {gap}: {answer:?}", attack.name());
         return;
@@ -44,12 +47,12 @@ pub(crate) fn turns_red(attack: &Attack) {
         return skip(attack, need);
     }
     if attack.needs.iter().any(|need| matches!(need, Need::Kernel(_)))
-        && let Some(need) = absent(attack, &attempt(attack, bare).0)
+        && let Some(need) = absent(attack, &attempt(attack, MOMENT, bare).0)
     {
         return skip(attack, need);
     }
     if attack.kernel_default.is_some() {
-        let (answer, reached) = without(attack, PRIVILEGES.to_vec());
+        let (answer, reached) = without(attack, MOMENT, PRIVILEGES.to_vec());
         let stopped = matches!(answer, Answer::Stopped(_));
         assert!(stopped && !reached, "{} is no default any more: {answer:?}", attack.name());
     }
@@ -60,7 +63,7 @@ pub(crate) fn turns_red(attack: &Attack) {
         let others = others.flat_map(|(_, other)| other.iter().copied());
         let left_out: Vec<_> = others.filter(|one| !lock.contains(one)).collect();
         if !left_out.is_empty() {
-            let (answer, reached) = without(attack, left_out.clone());
+            let (answer, reached) = without(attack, MOMENT, left_out.clone());
             let stopped = matches!(answer, Answer::Stopped(_));
             assert!(
                 stopped && !reached,
@@ -73,21 +76,30 @@ pub(crate) fn turns_red(attack: &Attack) {
             let firsts = firsts.filter(|(_, other)| !other.contains(one));
             let mut left_out = vec![*one];
             left_out.extend(firsts.filter_map(|(_, other)| other.first()));
-            let (answer, reached) = without(attack, left_out.clone());
+            let (answer, reached) = without(attack, PATIENCE, left_out.clone());
             assert!(reached, "{} must succeed without {left_out:?}: {answer:?}", attack.name());
         }
     }
 }
 
-/// Runs the attack on a fresh scene: what the attacker says, and whether it is so.
-fn attempt(attack: &Attack, run: impl FnOnce(&Attack, &Scene) -> Answer) -> (Answer, bool) {
+/// How long an attack that must fail has to show that it did not.
+const MOMENT: Duration = Duration::ZERO;
+
+/// Runs the attack on a fresh scene: what the attacker says, and whether it is so. What an attacker did
+/// who says that it succeeded may take until then to be seen.
+fn attempt(
+    attack: &Attack,
+    patience: Duration,
+    run: impl FnOnce(&Attack, &Scene) -> Answer,
+) -> (Answer, bool) {
     // Before anything is forked: a process that inherits the open copy keeps it from being run.
     program();
     let mut scene = Scene::new();
     (attack.plant)(&mut scene);
     let answer = run(attack, &scene);
     let loot = if let Answer::Reached(loot) = &answer { loot } else { "" };
-    let seen = (attack.reached)(&scene, loot);
+    let patience = if matches!(answer, Answer::Reached(_)) { patience } else { MOMENT };
+    let seen = within(patience, || (attack.reached)(&scene, loot));
     let is_unsure = attack.refused.contains(&Reason::Nothing);
     if seen || !matches!(answer, Answer::Reached(_)) {
         return (answer, seen);
@@ -96,7 +108,7 @@ fn attempt(attack: &Attack, run: impl FnOnce(&Attack, &Scene) -> Answer) -> (Ans
     (Answer::Stopped(Reason::Nothing), false)
 }
 
-fn without(attack: &Attack, mut left_out: Vec<Mechanism>) -> (Answer, bool) {
+fn without(attack: &Attack, patience: Duration, mut left_out: Vec<Mechanism>) -> (Answer, bool) {
     if left_out.contains(&Mechanism::NoNewPrivileges) {
         // The kernel takes these two from those who gave up new privileges only.
         left_out.extend([Mechanism::Landlock, Mechanism::Filter]);
@@ -105,7 +117,7 @@ fn without(attack: &Attack, mut left_out: Vec<Mechanism>) -> (Answer, bool) {
         // Its limit is that of the machine then.
         left_out.push(Mechanism::NoNesting);
     }
-    attempt(attack, |attack, scene| boxed(attack, scene, &left_out))
+    attempt(attack, patience, |attack, scene| boxed(attack, scene, &left_out))
 }
 
 /// Whether a lock can be there for this user on this machine.

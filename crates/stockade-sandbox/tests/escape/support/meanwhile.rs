@@ -70,6 +70,9 @@ fn send(stream: &UnixStream, what: &OwnedFd) -> bool {
     fits && sendmsg(stream, &bytes, &mut ancillary, SendFlags::NOSIGNAL).is_ok()
 }
 
+/// How long a test waits for what has to come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Whether something comes true in time.
 pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
