@@ -4,6 +4,11 @@
 //! a process.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../stockade/tests/shared/messages.rs"]
+mod messages;
+
 pub mod agents;
 mod config;
 pub mod decide;

@@ -4,6 +4,10 @@
 //! Nothing here touches the system: text goes in, facts come out.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../stockade/tests/shared/messages.rs"]
+mod messages;
 mod braces;
 pub mod builtins;
 pub mod evaluated;

@@ -155,10 +155,17 @@ mod tests {
         }
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         for name in ["pipe", "to-pipe", "to-zero", "socket", "."] {
-            assert_eq!(fails(&at(name), Links::Followed), "it is not a regular file", "{name}");
+            assert_eq!(
+                fails(&at(name), Links::Followed),
+                message!("bounded.not-regular-file"),
+                "{name}"
+            );
         }
         assert_eq!(read(&at("to-file"), Links::Followed, 8).unwrap(), b"12345678");
-        assert!(fails(&at("to-file"), Links::Refused).starts_with("it is a link"));
+        assert!(
+            fails(&at("to-file"), Links::Refused)
+                .starts_with(message!("bounded.link-call-may-laid"))
+        );
         assert_eq!(read(&at("absent"), Links::Refused, 8).unwrap_err().kind(), ErrorKind::NotFound);
     }
 
@@ -167,7 +174,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "123456789").unwrap();
-        assert_eq!(fails(&path, Links::Refused), "it is larger than 8 bytes");
+        assert_eq!(fails(&path, Links::Refused), message!("bounded.larger-than-bytes", "8"));
         // As one that grows after its size was looked at.
         let file = File::open(&path).unwrap();
         assert_eq!(read_open(&file, 8).unwrap_err().kind(), ErrorKind::FileTooLarge);
@@ -175,6 +182,9 @@ mod tests {
         assert_eq!(read_head(file.as_fd(), 3).unwrap(), b"123");
         std::fs::write(folder.path().join("other"), "").unwrap();
         assert_eq!(names(folder.path(), 2).unwrap().len(), 2);
-        assert_eq!(names(folder.path(), 1).unwrap_err().to_string(), "it holds more than 1 names");
+        assert_eq!(
+            names(folder.path(), 1).unwrap_err().to_string(),
+            message!("bounded.holds-more-than-names", "1")
+        );
     }
 }

@@ -39,20 +39,26 @@ fn neighbours_of_one_kind_are_one_with_its_count() {
     let found = hidden("a\u{200b}\u{200b}\u{2060}b\u{202e}c");
     let spans: Vec<_> = found.iter().map(|one| (one.span.start, one.span.end)).collect();
     assert_eq!(spans, [(1, 10), (11, 14)]);
-    assert_eq!(found[0].text, "3 characters from U+200B, which has no width");
-    assert_eq!(found[1].text, "U+202E, which changes the order in which text is shown");
+    assert_eq!(found[0].text, message!("3 characters from U+200B, {}" => "invisible.no-width"));
+    assert_eq!(found[1].text, message!("U+202E, {}" => "invisible.changes-order-text-shown"));
 }
 
 #[test]
 fn text_behind_a_void_is_found_and_shown() {
     let line = format!("ls{};rm -rf ~", " ".repeat(80));
     assert_eq!(parts(&line), [" ".repeat(80)]);
-    assert_eq!(shown(&line), "ls⟨80 columns of blanks⟩;rm -rf ~");
+    assert_eq!(shown(&line), message!("ls⟨80 {}⟩;rm -rf ~" => "far.columns-blanks"));
     let lines = format!("ls\n{}rm", " \n".repeat(20));
     assert_eq!(kinds(&lines), [HiddenKind::FarText]);
     assert_eq!(shown(&lines), "ls\n⟨20 empty lines⟩\nrm");
-    assert_eq!(shown(&format!("{}x", "\t".repeat(15))), "⟨120 columns of blanks⟩x");
-    assert_eq!(shown(&format!("x{}x", "\t".repeat(10))), "x⟨80 columns of blanks⟩x");
+    assert_eq!(
+        shown(&format!("{}x", "\t".repeat(15))),
+        message!("⟨120 {}⟩x" => "far.columns-blanks")
+    );
+    assert_eq!(
+        shown(&format!("x{}x", "\t".repeat(10))),
+        message!("x⟨80 {}⟩x" => "far.columns-blanks")
+    );
     for quiet in [
         format!("ls{}x", " ".repeat(79)),
         format!("ls\n{}x", " ".repeat(119)),

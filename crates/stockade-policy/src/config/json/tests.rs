@@ -88,7 +88,7 @@ fn nesting_has_a_bound_where_nothing_is_kept_of_it_too() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     from_str::<serde::de::IgnoredAny>(&nested(127)).unwrap();
     let error = from_str::<serde::de::IgnoredAny>(&nested(129)).unwrap_err();
-    assert!(error.to_string().contains("recursion limit exceeded"), "{error}");
+    assert!(error.to_string().contains(message!("json.recursion-limit-exceeded")), "{error}");
 }
 
 proptest! {
