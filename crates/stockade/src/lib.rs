@@ -34,6 +34,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../tests/shared/messages.rs"]
+mod messages;
 // The order is that of the flow: a module uses only those before it, which a test holds.
 pub mod call;
 pub mod inspect;

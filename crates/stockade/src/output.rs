@@ -125,7 +125,11 @@ mod tests {
         let text = String::from_utf8(kept.bytes).unwrap();
         assert_eq!(
             text,
-            format!("{}\n[stockade: output truncated, 150 bytes dropped]\n", "x".repeat(50))
+            format!(
+                "{}\n{}\n",
+                "x".repeat(50),
+                message!("output.stockade-output-truncated-bytes", 150)
+            )
         );
     }
 

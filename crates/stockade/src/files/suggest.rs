@@ -114,15 +114,15 @@ mod tests {
         let file = b"fn a() {\n    let x = 1;\n}\n\nfn b() {\n    let y = 2;\n}\n";
         for (wanted, said) in [
             ("fn b() {\n  let y = 2;", "line 6"),
-            ("fn b() {\n  let y = 2;", "only white space differs"),
+            ("fn b() {\n  let y = 2;", message!("suggest.only-white-space-differs")),
             ("    let x = 3;\n", r#"line 2, which is "    let x = 1;" and not "    let x = 3;""#),
-            ("something else altogether", "nothing in it comes near"),
-            ("    let y = 2;\n}\nend", "the file ends before it"),
+            ("something else altogether", message!("suggest.nothing-comes-near")),
+            ("    let y = 2;\n}\nend", message!("suggest.begins-line-does-file")),
         ] {
             let text = suggest(file, wanted, later());
             assert!(text.contains(said), "{wanted:?}: {text}");
         }
-        assert_eq!(suggest(b"", "x", later()), "nothing in it comes near");
+        assert_eq!(suggest(b"", "x", later()), message!("suggest.nothing-comes-near"));
     }
 
     #[test]

@@ -201,7 +201,7 @@ mod tests {
             (Step::CloneBox, Errno::AGAIN, "ulimit -u"),
             (Step::PrepareBox, Errno::NOMEM, "memory"),
             (Step::Execute, Errno::TOOBIG, "environment"),
-            (Step::Execute, Errno::NOEXEC, "a program for this machine"),
+            (Step::Execute, Errno::NOEXEC, message!("remedy.check-file-program-machine")),
             (Step::CloneBox, Errno::PERM, "stockade doctor"),
         ] {
             let said = for_step(StartError { step, errno });
@@ -226,7 +226,7 @@ mod tests {
             (most, "0\n", Step::CloneBox, "user.max_user_namespaces="),
             ("/.dockerenv", "", Step::CloneBox, "container's filter"),
             ("/.dockerenv", "", Step::MountProc, "systempaths=unconfined"),
-            (status, "Seccomp:\t2\n", Step::CloneBox, "under a filter"),
+            (status, "Seccomp:\t2\n", Step::CloneBox, message!("remedy.process-runs-under-filter")),
             (status, "Seccomp:\t0\n", Step::CloneBox, "security module"),
         ] {
             let said = remedy(file, text, step, false);

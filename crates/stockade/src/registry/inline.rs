@@ -115,7 +115,9 @@ mod tests {
         for _ in 0..LATE_MAX {
             assert_eq!(run(), ClosureResult::TooLate);
         }
-        assert!(matches!(run(), ClosureResult::Failed(why) if why.contains("still go on")));
+        assert!(
+            matches!(run(), ClosureResult::Failed(why) if why.contains(message!("inline.runs-came-too-late")))
+        );
         drop(held);
         while closure.late.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();

@@ -200,7 +200,7 @@ fn refuses_a_maze_of_wrappers() {
 }
 
 /// What this thread has computed so far, which a busy machine does not stretch.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
 }

@@ -4,7 +4,7 @@
 //! The cases are examined by a child with a home folder and a temporary folder of its own.
 
 #[path = "../shared/golden.rs"]
-mod file;
+pub(crate) mod file;
 mod plans;
 pub(crate) mod shown;
 #[path = "../shared/skip.rs"]

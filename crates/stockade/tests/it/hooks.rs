@@ -99,7 +99,7 @@ fn long_texts_of_a_hook_are_cut() {
         is_cut: false,
     };
     let message = wire::read(Event::Pre, &ran).unwrap().message.unwrap();
-    assert!(message.chars().count() < 10_100 && message.ends_with("[cut by stockade]"));
+    assert!(message.chars().count() < 10_100 && message.ends_with(message!("reply.cut-stockade")));
     let ran = CommandOutput {
         ended: CommandExit::Code(2),
         stdout: Vec::new(),
@@ -169,16 +169,16 @@ fn what_is_wrong_with_a_hook_is_said_with_its_line() {
     for (text, line, part) in [
         ("event = 'pre'", 2, "needs `command` or `shell`"),
         ("event = 'pre'\nshell = 'x'\ncommand = ['x']", 4, "not both"),
-        ("event = 'before'\nshell = 'x'", 3, "unknown hook event"),
-        ("event = 'Stop'\nshell = 'x'", 3, "unknown hook event"),
+        ("event = 'before'\nshell = 'x'", 3, message!("table.unknown-hook-event")),
+        ("event = 'Stop'\nshell = 'x'", 3, message!("table.unknown-hook-event")),
         ("event = 'pre'\nshell = ' '", 4, "empty"),
         ("event = 'pre'\ncommand = []", 4, "empty"),
         ("event = 'pre'\ncommand = ['']", 4, "empty"),
         ("event = 'pre'\ncommand = [\"a\\u0000b\"]", 4, "NUL"),
         ("event = 'pre'\nshell = 'x'\nmatch = '(?!x)'", 5, "regular expression"),
         ("event = 'pre'\nshell = 'x'\nif = 'Bash('", 5, "the rule"),
-        ("event = 'pre'\nshell = 'x'\ntimeout = '0s'", 5, "at most an hour"),
-        ("event = 'pre'\nshell = 'x'\ntimeout = '2h'", 5, "at most an hour"),
+        ("event = 'pre'\nshell = 'x'\ntimeout = '0s'", 5, message!("table.hook-may-take-more")),
+        ("event = 'pre'\nshell = 'x'\ntimeout = '2h'", 5, message!("table.hook-may-take-more")),
         ("event = 'pre'\nshell = 'x'\ntimeout = 'soon'", 5, "soon"),
         ("event = 'pre'\nshell = 'x'\nname = ''", 5, "1 to 64"),
         ("event = 'pre'\nshell = 'x'\nenv = ['=x']", 5, "NAME"),
@@ -277,7 +277,7 @@ fn the_hooks_of_a_settings_file_run_where_its_rules_hold() {
     assert!(policy.remarks[0].message.contains("disableAllHooks"), "{:?}", policy.remarks);
     std::fs::write(&file, r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"http"}]}]}}"#).unwrap();
     let error = sources().load().unwrap_err();
-    assert!(error.to_string().contains("only commands are run here"), "{error}");
+    assert!(error.to_string().contains(message!("settings.only-commands-run-here")), "{error}");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 #![expect(clippy::panic, reason = "a helper that cannot go on fails its test")]
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
 
+#[macro_use]
+#[path = "../shared/messages.rs"]
+mod messages;
 mod again;
 mod architecture;
 mod bad_input;
@@ -14,6 +17,7 @@ mod golden;
 mod hooks;
 mod journal;
 mod modes;
+mod phrases;
 mod plan;
 mod policy;
 mod project;

@@ -12,6 +12,7 @@ use stockade::policy::Policy;
 use stockade::report::Body;
 use stockade::tier::{Machine, Tier};
 
+use crate::golden::file as golden;
 use crate::project::{Project, workspace};
 
 const SCOPED: Machine = Machine {
@@ -50,66 +51,23 @@ fn shown(policy: Policy, machine: Machine) -> String {
     Plan::new(permit(&project, policy), machine).unwrap().to_string()
 }
 
-const ON_A_SCOPED_MACHINE: &str = "\
-tier process
-   1. record the state of the writable directories, to report changes (bounded)
-   2. create a private scratch directory for HOME and TMPDIR
-   3. build the environment: PATH STOCKADE HOME TMPDIR
-   4. start the shim, which ends the tree even if Stockade dies
-   5. set RLIMIT_FSIZE to 1073741824
-   6. set RLIMIT_CORE to 1
-   7. set RLIMIT_NPROC to 512 more than the user's tasks now
-   8. set RLIMIT_NOFILE to 1024
-   9. set RLIMIT_AS to 2147483648
-  10. forbid new privileges (no_new_privs)
-  11. keep signals and tracing within the tree (Landlock)
-  12. close every descriptor but the standard three
-  13. execute the program by its handle
-  14. end the tree above 512 processes
-  15. sample the tree and end it above 2147483648 bytes of memory, where no cgroup limits it
-  16. kill the whole tree after 120s
-  17. keep at most 65536 bytes of each output stream, and end the tree above 1073741824
-  18. kill what is left and remove the scratch directory
-";
-
-const ON_A_PLAIN_MACHINE: &str = "\
-tier process
-   1. record the state of the writable directories, to report changes (bounded)
-   2. create a private scratch directory for HOME and TMPDIR
-   3. build the environment: PATH STOCKADE HOME TMPDIR
-   4. start the shim, which ends the tree even if Stockade dies
-   5. set RLIMIT_FSIZE to 1073741824
-   6. set RLIMIT_CORE to 1
-   7. set RLIMIT_NPROC to 512 more than the user's tasks now
-   8. set RLIMIT_NOFILE to 1024
-   9. set RLIMIT_AS to 2147483648
-  10. forbid new privileges (no_new_privs)
-  11. close every descriptor but the standard three
-  12. execute the program by its handle
-  13. end the tree above 512 processes
-  14. sample the tree and end it above 2147483648 bytes of memory, where no cgroup limits it
-  15. kill the whole tree after 120s
-  16. keep at most 65536 bytes of each output stream, and end the tree above 1073741824
-  17. kill what is left and remove the scratch directory
-";
-
 #[test]
-fn the_process_tier_on_a_machine_with_the_signal_scope() {
-    assert_eq!(shown(unboxed(), SCOPED), ON_A_SCOPED_MACHINE);
+fn the_process_tier_on_a_machine_with_the_signal_scope_is_golden() {
+    golden::hold("plan-process-scoped.txt", &shown(unboxed(), SCOPED));
 }
 
 #[test]
-fn the_process_tier_on_a_machine_without_it() {
-    assert_eq!(shown(unboxed(), PLAIN), ON_A_PLAIN_MACHINE);
+fn the_process_tier_on_a_machine_without_it_is_golden() {
+    golden::hold("plan-process-plain.txt", &shown(unboxed(), PLAIN));
 }
 
 #[test]
 fn root_gives_up_what_reads_past_the_signal_scope_and_nothing_else_changes() {
     let shown_as_root = |machine| shown(unboxed(), Machine { is_root: true, ..machine });
-    assert_eq!(shown_as_root(PLAIN), ON_A_PLAIN_MACHINE);
-    let scope = "keep signals and tracing within the tree (Landlock)";
-    let dropped = ", and drop CAP_SYS_ADMIN and CAP_PERFMON, which read past that";
-    let expected = ON_A_SCOPED_MACHINE.replace(scope, &format!("{scope}{dropped}"));
+    assert_eq!(shown_as_root(PLAIN), shown(unboxed(), PLAIN));
+    let scope = message!("text.keep-signals-tracing-within");
+    let dropped = message!("text.drop-cap-sys-admin");
+    let expected = shown(unboxed(), SCOPED).replace(scope, &format!("{scope}{dropped}"));
     assert_eq!(shown_as_root(SCOPED), expected);
 }
 
@@ -123,7 +81,10 @@ fn a_kernel_that_ignores_the_memory_limit_is_said_to() {
     let tree = description.enforcement.iter().find(|one| one.guarantee == Guarantee::TreeLimits);
     assert_eq!(tree.unwrap().by, ["shim-count"]);
     assert!(
-        tree.unwrap().note.as_deref().is_some_and(|note| note.contains("memory is not bounded"))
+        tree.unwrap()
+            .note
+            .as_deref()
+            .is_some_and(|note| note.contains(message!("process.memory-not-bounded-kernel")))
     );
 }
 
@@ -189,11 +150,11 @@ fn a_required_guarantee_that_nothing_keeps_fails_before_the_run() {
 fn a_guarantee_that_is_kept_in_part_fails_unless_a_part_will_do() {
     let mut policy = unboxed();
     policy.require.insert(Guarantee::Privileges, Kept::Partial);
-    assert_eq!(shown(policy.clone(), SCOPED), ON_A_SCOPED_MACHINE);
+    assert_eq!(shown(policy.clone(), SCOPED), shown(unboxed(), SCOPED));
     policy.require.insert(Guarantee::Privileges, Kept::Full);
     let project = Project::new();
     let failure = Plan::new(permit(&project, policy), SCOPED).unwrap_err();
-    assert!(failure.message().contains("only in part"), "{failure:?}");
+    assert!(failure.message().contains(message!("plan.keeps-only-part")), "{failure:?}");
 }
 
 #[test]
@@ -217,30 +178,30 @@ fn the_jail_is_planned_in_the_order_in_which_it_is_made() {
     let mut rest = plan.as_str();
     for step in [
         "tier jail",
-        "record the state",
-        "start the shim",
+        message!("text.record-state-writable-directories"),
+        message!("text.start-shim-ends-tree"),
         "create namespaces: user mount pid ipc uts cgroup",
-        "a network namespace with a loopback of its own",
-        "set the host name",
-        "forbid user namespaces",
-        "create an empty root",
+        message!("text.create-network-namespace-loopback"),
+        message!("text.set-host-name"),
+        message!("text.forbid-user-namespaces-inside"),
+        message!("text.create-empty-root"),
         "/usr",
         "writable\n",
-        "pin the parents",
+        message!("text.pin-parents-follows-their"),
         "protect ",
-        "make the root read-only, enter it and lock its mounts",
-        "by a cgroup",
-        "drop every capability",
-        "forbid new privileges",
+        message!("text.make-root-read-only"),
+        message!("text.limit-whole-tree-cgroup"),
+        message!("text.drop-every-capability"),
+        message!("text.forbid-new-privileges-no"),
         "(Landlock)",
         "(seccomp)",
-        "compare the sandbox with this plan",
-        "build the environment",
+        message!("text.compare-sandbox-plan-outside"),
+        message!("failure.build-environment"),
         "set RLIMIT_FSIZE",
         "set RLIMIT_AS",
-        "close every descriptor",
-        "execute the program by its handle",
-        "kill the whole tree after",
+        message!("text.close-every-descriptor-but"),
+        message!("text.execute-program-handle"),
+        message!("text.kill-whole-tree"),
     ] {
         let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
         rest = after;
@@ -259,11 +220,11 @@ fn open_ports_are_planned_with_a_loopback_only() {
     let [publish, host] = [3000, 5432].map(|port| vec![std::num::NonZeroU16::new(port).unwrap()]);
     let policy = Policy { ports: Ports { publish, host }, ..shipped() };
     let plan = shown(policy.clone(), SCOPED);
-    let (_, after) = plan.split_once("with a loopback of its own").unwrap();
+    let (_, after) = plan.split_once(message!("text.create-network-namespace-loopback")).unwrap();
     let steps: Vec<&str> = after.lines().skip(1).take(2).collect();
-    assert!(steps[0].ends_with("open port 3000 of the sandbox to this machine"), "{plan}");
-    assert!(steps[1].ends_with("open port 5432 of this machine to the sandbox"), "{plan}");
-    assert!(plan.contains("where user namespaces are refused nothing runs"), "{plan}");
+    assert!(steps[0].ends_with(message!("text.open-port-sandbox-machine", "3000")), "{plan}");
+    assert!(steps[1].ends_with(message!("text.open-port-machine-sandbox", "5432")), "{plan}");
+    assert!(plan.contains(message!("plan.where-user-namespaces-refused")), "{plan}");
     let open = Policy { network: Network::Host, ..policy };
     assert!(!shown(open, SCOPED).contains("open port"));
     assert!(!shown(shipped(), SCOPED).contains("open port"));
@@ -301,26 +262,27 @@ fn lowered() -> Policy {
 #[test]
 fn the_jail_is_planned_in_both_forms_where_both_keep_what_is_required() {
     let plan = shown(lowered(), SCOPED);
-    let (_, mut rest) = plan.split_once("where user namespaces are refused\n").unwrap();
+    let (_, mut rest) =
+        plan.split_once(message!("{}\n" => "plan.user-namespaces-refused")).unwrap();
     assert!(!rest.contains("namespaces:") && !rest.contains("empty root"), "{rest}");
     for step in [
-        "see that it does not write or create",
-        "create a private scratch directory",
-        "start the shim",
-        "keep signals and tracing within the tree",
-        "by a cgroup",
+        message!("text.see-does-not-write"),
+        message!("text.create-private-scratch-directory"),
+        message!("text.start-shim-ends-tree"),
+        message!("text.keep-signals-tracing-within"),
+        message!("text.limit-whole-tree-cgroup"),
         "set RLIMIT_AS",
-        "close every descriptor",
-        "drop every capability",
-        "forbid new privileges",
-        "allow it to write the scratch directory",
-        "allow it to read what there is of /usr",
-        "allow it to write \"",
+        message!("text.close-every-descriptor-but"),
+        message!("text.drop-every-capability"),
+        message!("text.forbid-new-privileges-no"),
+        message!("text.allow-write-scratch-directory"),
+        message!("text.allow-read", "/usr"),
+        message!("text.allow-write", "\""),
         "(Landlock)",
-        "of sockets, connected pairs only (seccomp)",
-        "compare the sandbox with this plan",
-        "execute the program by its handle",
-        "remove the scratch directory",
+        message!("{} (seccomp)" => "text.sockets-connected-pairs-only"),
+        message!("text.compare-sandbox-plan-outside"),
+        message!("text.execute-program-handle"),
+        message!("text.kill-left-remove-scratch"),
     ] {
         let (_, after) = rest.split_once(step).unwrap_or_else(|| panic!("{step} in {plan}"));
         rest = after;
@@ -330,11 +292,11 @@ fn the_jail_is_planned_in_both_forms_where_both_keep_what_is_required() {
 #[test]
 fn a_form_that_would_keep_less_than_required_is_not_planned() {
     let plan = shown(shipped(), SCOPED);
-    let (_, rest) = plan.split_once("where user namespaces are refused nothing runs: ").unwrap();
-    assert!(rest.starts_with("writes is required"), "{rest}");
+    let (_, rest) = plan.split_once(message!("plan.where-user-namespaces-refused")).unwrap();
+    assert!(rest.trim_start().starts_with("writes is required"), "{rest}");
     let without_landlock = Machine { landlock_abi: None, signal_scope: false, ..SCOPED };
     let plan = shown(lowered(), without_landlock);
-    assert!(plan.contains("nothing runs: this kernel has no Landlock"), "{plan}");
+    assert!(plan.contains(message!("plan.nothing-runs-no-landlock")), "{plan}");
     // Before Linux 6.2 any file can be cut short, whatever Landlock says.
     let old = Machine { landlock_abi: Some(2), signal_scope: false, ..SCOPED };
     let plan = shown(lowered(), old);
@@ -358,40 +320,8 @@ fn the_form_without_namespaces_says_what_it_does_not_keep() {
     assert_eq!(without_namespaces(Tier::Process, &confinement, SCOPED), None);
 }
 
-const IN_A_CONTAINER: &str = "\
-tier container
-   1. record the state of the writable directories, to report changes (bounded)
-   2. create a private scratch directory for the launch itself
-   3. build the environment: PATH STOCKADE HOME TMPDIR
-   4. create a container of the image localhost/tools, named by the call, with the runtime runsc (pull: never)
-   5. make its root read-only
-   6. mount a private /tmp in memory, of 1073741824 bytes
-   7. create a network namespace with a loopback of its own
-   8. set the host name to box
-   9. mount \"ROOT\" writable
-  10. pin the parents of what follows in their places
-  11. limit the whole tree by a cgroup, where there are any: 2147483648 bytes of memory, 1088 tasks
-  12. set RLIMIT_FSIZE to 1073741824
-  13. set RLIMIT_CORE to 1
-  14. set RLIMIT_NPROC to 32768
-  15. set RLIMIT_NOFILE to 1024
-  16. run it as a user that is not root
-  17. drop every capability
-  18. forbid new privileges (no_new_privs)
-  19. filter system calls by the engine's list (seccomp)
-  20. compare the sandbox with this plan, from outside
-  21. start the shim, which ends the tree even if Stockade dies
-  22. start the container
-  23. end the tree above 512 processes
-  24. end the tree once it has added 4294967296 bytes or 200000 files to the disk
-  25. kill the whole tree after 120s
-  26. keep at most 65536 bytes of each output stream, and end the tree above 1073741824
-  27. kill and remove the container
-  28. kill what is left and remove the scratch directory
-";
-
 #[test]
-fn a_plan_of_a_container_names_every_step() {
+fn a_plan_of_a_container_is_golden_and_names_every_step() {
     let mut policy = Policy { tier: Tier::Container, ..shipped() };
     policy.files.protect.clear();
     // Each of them that hides something is a step.
@@ -401,7 +331,7 @@ fn a_plan_of_a_container_names_every_step() {
     let project = Project::new();
     let plan = Plan::new(permit(&project, policy), SCOPED).unwrap().to_string();
     let root = project.root().display().to_string();
-    assert_eq!(plan.replace(&root, "ROOT"), IN_A_CONTAINER);
+    golden::hold("plan-container.txt", &plan.replace(&root, "ROOT"));
 }
 
 #[test]

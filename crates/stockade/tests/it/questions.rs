@@ -119,14 +119,18 @@ fn yes_is_a_permit_with_the_answer_in_the_journal_before_it() {
 fn nobody_silence_and_no_are_refusals_in_words() {
     let project = Project::new();
     for (approver, reply, words) in [
-        (None, Reply::Nobody, "nobody can be asked here"),
-        (Some(Says::new(ApproverAnswer::No)), Reply::No, "a person said no"),
+        (None, Reply::Nobody, message!("question.person-allow-nobody-can")),
+        (Some(Says::new(ApproverAnswer::No)), Reply::No, message!("question.person-said-no")),
         (
             Some(Says::new(ApproverAnswer::NoBecause("it is late".into()))),
             Reply::No,
             "said no: it is late",
         ),
-        (Some(Says::new(ApproverAnswer::Silence)), Reply::Silence, "did not answer within 60 s"),
+        (
+            Some(Says::new(ApproverAnswer::Silence)),
+            Reply::Silence,
+            message!("question.did-not-answer-within", "60"),
+        ),
     ] {
         let gate = gate(&project, asking(""));
         let gate = match approver {

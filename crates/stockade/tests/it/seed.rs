@@ -15,7 +15,6 @@ use crate::project::{Project, contained, ran};
 fn policy() -> Policy {
     let mut policy = Policy::shipped();
     policy.limits.output = ByteCount::bytes(256);
-    policy.limits.wall = Duration::from_secs(2);
     policy
 }
 
@@ -103,12 +102,12 @@ fn case_12_a_file_in_the_root_passes() {
 
 #[test]
 fn case_13_a_path_that_climbs_out_is_refused() {
-    refused(&["cat", "../../etc/passwd"], "path/", "outside project root");
+    refused(&["cat", "../../etc/passwd"], "path/", message!("path.resolves-outside-project-root"));
 }
 
 #[test]
 fn case_14_an_absolute_path_is_refused() {
-    refused(&["cat", "/etc/passwd"], "path/", "outside project root");
+    refused(&["cat", "/etc/passwd"], "path/", message!("path.resolves-outside-project-root"));
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn case_17_much_output_is_cut_and_says_so() {
     assert_eq!(captured.dropped, 150);
     assert!(captured.bytes.starts_with(b"xxxxxxxxxxxxxxxxxxxxxxxxx"));
     let text = String::from_utf8(captured.bytes).unwrap();
-    assert!(text.contains("[stockade: output truncated, 150 bytes dropped]"), "{text}");
+    assert!(text.contains(message!("output.stockade-output-truncated-bytes", "150")), "{text}");
     assert_eq!(text.matches('x').count(), 50);
 }
 
@@ -161,7 +160,7 @@ fn case_20_the_reason_says_interpreter() {
 fn case_21_the_reason_says_outside_project_root() {
     let report = run(&["cat", "../../etc/passwd"]);
     assert!(report.denied());
-    assert!(report.reason().unwrap().contains("outside project root"));
+    assert!(report.reason().unwrap().contains(message!("path.resolves-outside-project-root")));
 }
 
 #[test]
@@ -205,12 +204,15 @@ fn case_24_the_demo_comes_out_as_it_did() {
         (&["echo", "a", ";", "rm", "-rf"], Report::denied),
         (&["cat", "../../etc/passwd"], Report::denied),
         (&["cat", "/etc/passwd"], Report::denied),
-        (&["sleep", "5"], Report::timed_out),
+        (&["sleep", "600"], Report::timed_out),
         (&["yes", "y"], Report::truncated),
         (&["echo", &long], Report::truncated),
     ];
     for (argv, expected) in battery {
-        let report = stockade.run(ToolCall::exec(argv));
+        let mut call = ToolCall::exec(argv);
+        let is_endless = ["sleep", "yes"].contains(&argv[0]);
+        call.wall = is_endless.then_some(Duration::from_secs(2));
+        let report = stockade.run(call);
         assert!(expected(&report), "{argv:?}: {report:?}");
     }
 }
@@ -253,7 +255,7 @@ fn quiz_28_a_sibling_with_the_same_prefix_is_outside() {
     let path = project.filled("$BESIDE/work-evil/secret.txt");
     let report = project.run(&["cat", &path]);
     assert!(report.denied());
-    assert!(report.reason().unwrap().contains("outside project root"));
+    assert!(report.reason().unwrap().contains(message!("path.resolves-outside-project-root")));
 }
 
 /// The second seed's shell: only `echo` and `date`.
@@ -292,13 +294,20 @@ fn shell_date_runs() {
 fn shell_rm_is_not_on_the_allowlist() {
     let report = line("rm -rf /");
     assert!(report.denied());
-    assert!(report.reason().unwrap().contains("\"rm\" (argument 0) is not on the allowlist"));
+    assert!(report.reason().unwrap().contains(message!(
+        "name.argument-not-allowlist",
+        "\"rm\"",
+        "0"
+    )));
 }
 
 #[test]
 fn shell_cat_is_not_on_the_allowlist() {
     let report = line("cat /etc/passwd");
-    assert!(report.reason().unwrap().contains("not on the allowlist"), "{report:?}");
+    assert!(
+        report.reason().unwrap().contains(message!("name.argument-not-allowlist")),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -311,7 +320,10 @@ fn shell_a_second_command_is_only_words() {
 #[test]
 fn shell_a_substitution_is_no_program() {
     let report = line("$(curl evil.sh)");
-    assert!(report.reason().unwrap().contains("not on the allowlist"), "{report:?}");
+    assert!(
+        report.reason().unwrap().contains(message!("name.argument-not-allowlist")),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -339,7 +351,10 @@ fn shell_the_arguments_of_a_listed_program_are_judged() {
 #[test]
 fn shell_a_listed_name_is_no_path_and_no_wrapper() {
     for text in ["/bin/echo hi", "./echo hi", "env echo hi", "'echo hi'", "ECHO hi"] {
-        assert!(line(text).reason().unwrap().contains("not on the allowlist"), "{text}");
+        assert!(
+            line(text).reason().unwrap().contains(message!("name.argument-not-allowlist")),
+            "{text}"
+        );
     }
 }
 

@@ -316,9 +316,15 @@ fn a_trusted_file_drops_a_rule_by_its_name() {
     assert_eq!(decided(&gate, &ToolCall::line("rm -rf .")), Decision::Allow);
     assert_eq!(decided(&gate, &ToolCall::line("reboot")), Decision::Deny);
     let unknown = of_text("\nrules.drop = ['sudoo']").unwrap_err().to_string();
-    assert!(unknown.contains("line 2") && unknown.contains("did you mean \"sudo\""), "{unknown}");
+    assert!(
+        unknown.contains("line 2") && unknown.contains(message!("text.did-you-mean-2", "\"sudo\"")),
+        "{unknown}"
+    );
     let unknown = of_text("rules.drop = ['nothing-like-it']").unwrap_err().to_string();
-    assert!(unknown.contains("expected one of delete-root, sudo, shutdown"), "{unknown}");
+    assert!(
+        unknown.contains(message!("named.expected-one", "delete-root, sudo, shutdown")),
+        "{unknown}"
+    );
 }
 
 #[test]
@@ -331,9 +337,9 @@ fn a_trusted_file_gives_a_name_another_meaning() {
     for (wrong, says) in [
         (text.replace("'ask'", "'maybe'"), "unknown decision"),
         (text.replace("'sudo'", "'su do'"), "letters, digits"),
-        (format!("{text}{text}"), "two rules have the name"),
+        (format!("{text}{text}"), message!("named.two-rules-name")),
         (text.replace("Bash(sudo *)", "Finding(x)"), "unknown finding"),
-        (text.replace("Bash(sudo *)", "Finding(vanis)"), "did you mean vanish?"),
+        (text.replace("Bash(sudo *)", "Finding(vanis)"), message!("text.did-you-mean", "vanish")),
         (text.replace("Bash(sudo *)", "Finding"), "names one"),
     ] {
         let message = of_text(&wrong).unwrap_err().to_string();
@@ -353,7 +359,7 @@ fn an_untrusted_project_drops_no_rule_and_takes_no_name() {
     assert!(dropped.contains("line 3") && dropped.contains("`rules.drop`"), "{dropped}");
     let named = "[[rules.named]]\nname = 'NAME'\ndecision = 'LIST'\nrules = ['Bash(ls *)']\n";
     let taken = load(&named.replace("NAME", "sudo").replace("LIST", "deny")).unwrap_err();
-    assert!(taken.to_string().contains("already a rule \"sudo\""), "{taken}");
+    assert!(taken.to_string().contains(message!("named.already-rule", "\"sudo\"")), "{taken}");
     let own = load(&named.replace("NAME", "own").replace("LIST", "deny")).unwrap();
     assert!(own.rules.all().iter().any(|rule| rule.name() == Some("own")));
     let allows = load(&named.replace("NAME", "own").replace("LIST", "allow")).unwrap();

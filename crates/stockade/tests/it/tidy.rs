@@ -12,13 +12,13 @@ use crate::project::workspace;
 const LINES_MAX: usize = 800;
 
 /// A source file: its path from the workspace, and its text.
-struct Source {
-    path: String,
-    text: String,
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 /// Every Rust file of the workspace.
-fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> Vec<Source> {
     let mut files = Vec::new();
     for entry in fs::read_dir(workspace().join("crates")).unwrap() {
         collect(&entry.unwrap().path(), &mut files);

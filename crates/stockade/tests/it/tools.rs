@@ -82,19 +82,31 @@ fn a_declaration_that_makes_no_sense_is_an_error_with_its_line() {
         ("[tool.x]\ncommand = []\n", 1, "empty"),
         ("[tool.x]\npython = 'm.f'\n", 2, "package.module:function"),
         ("[tool.x]\npython = 'os;import os:f'\n", 2, "package.module:function"),
-        ("[tool.x]\ncommand = ['a']\ntier = 'inline'\n", 3, "compiled into the host"),
+        (
+            "[tool.x]\ncommand = ['a']\ntier = 'inline'\n",
+            3,
+            message!("table.only-closure-compiled-into"),
+        ),
         ("[tool.x]\ncommand = ['a']\ntier = 'moon'\n", 3, "unknown tier"),
         ("[tool.x]\ncommand = ['a']\nrisk = ['fun']\n", 3, "unknown risk"),
-        ("[tool.x]\ncommand = ['a']\ntier = 'process'\nrisk = ['network']\n", 1, "keeps one: jail"),
+        (
+            "[tool.x]\ncommand = ['a']\ntier = 'process'\nrisk = ['network']\n",
+            1,
+            message!("tools.tool-uses-network-runs"),
+        ),
         ("[tool.x]\ncommand = ['a']\nattempts = 3\n", 3, "idempotent"),
         ("[tool.x]\ncommand = ['a']\nidempotent = true\nattempts = 99\n", 4, "1 to 10"),
         ("[tool.x]\ncommand = ['a']\ntimeout = 'soon'\n", 3, "invalid duration"),
-        ("[tool.x]\ncommand = ['a']\ninput = { type = 'thing' }\n", 3, "schema of its input"),
-        ("[tool.x]\ncommand = ['a']\ninput = 5\n", 3, "it is no object"),
+        (
+            "[tool.x]\ncommand = ['a']\ninput = { type = 'thing' }\n",
+            3,
+            message!("table.schema-input"),
+        ),
+        ("[tool.x]\ncommand = ['a']\ninput = 5\n", 3, message!("schema.no-object")),
         ("[tool.Bash]\ncommand = ['a']\n", 1, "there already"),
         ("[tool.read_file]\ncommand = ['a']\n", 1, "there already"),
         ("[tool.Calc]\ncommand = ['a']\n", 1, "there already"),
-        ("[tool.\"a b\"]\ncommand = ['a']\n", 1, "no name for a tool"),
+        ("[tool.\"a b\"]\ncommand = ['a']\n", 1, message!("tools.no-name-tool-letters")),
     ] {
         let error = load(text).unwrap_err();
         let LoadError::Value { line: found, message, .. } = &error else { panic!("{error}") };
@@ -134,7 +146,7 @@ fn tools_of_the_host_have_names_of_their_own() {
     assert!(error.contains("\"add\"") && error.contains("the host"), "{error}");
     let online = ToolBuilder::new("fetch_it").unwrap().risk(Risk::Network);
     let error = online.inline(|input: serde_json::Value| Ok::<_, String>(input)).unwrap_err();
-    assert!(error.to_string().contains("keeps one: jail"), "{error}");
+    assert!(error.to_string().contains(message!("tools.tool-uses-network-runs")), "{error}");
 }
 
 #[test]

@@ -33,7 +33,11 @@ fn the_python_check_agrees_with_ours() {
     lines.remove(4);
     write_lines(&path, &lines);
     let bad = run("python3", &block("python"), &path).unwrap();
-    assert!(String::from_utf8(bad.stderr).unwrap().contains("line 5 does not follow"));
+    assert!(
+        String::from_utf8(bad.stderr)
+            .unwrap()
+            .contains(message!("chain.line-does-not-follow", "5"))
+    );
 }
 
 #[test]

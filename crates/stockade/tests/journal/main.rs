@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::arithmetic_side_effects, reason = "an overflow in a test fails it")]
 
+#[macro_use]
+#[path = "../shared/messages.rs"]
+mod messages;
 mod append;
 mod audit;
 mod child;

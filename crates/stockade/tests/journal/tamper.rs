@@ -161,7 +161,7 @@ fn nothing_is_appended_to_an_end_that_does_not_verify() {
     *line = line.replace("allow", "deny");
     write_lines(&path, &lines);
     let error = open(&path).append(&verdict("late")).unwrap_err();
-    assert!(error.to_string().contains("move the file aside"), "{error}");
+    assert!(error.to_string().contains(message!("sink.append-journal-end-changed")), "{error}");
     assert!(
         matches!(error, JournalError::Tampered { source, .. } if kind(&source) == "hash mismatch")
     );

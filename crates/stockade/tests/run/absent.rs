@@ -90,7 +90,10 @@ attempt('elsewhere', lambda: open('folder/.mcp.json', 'w'))
         denials.iter().any(|one| one["path"] == path.to_str().unwrap())
     };
     assert!(denied(".mcp.json") && denied(".claude") && denied("ci/deploy"), "{report}");
-    assert!(denials[0]["reason"].as_str().unwrap().contains("the path is protected"), "{report}");
+    assert!(
+        denials[0]["reason"].as_str().unwrap().contains(message!("explain.path-is-protected")),
+        "{report}"
+    );
     // Control: without a sandbox all of it is created.
     let mut control = std::process::Command::new("python3");
     let output = control.args(["-c", attack]).current_dir(project.root()).output().unwrap();
@@ -123,7 +126,8 @@ fn a_program_that_wins_a_race_is_ended_and_its_file_is_renamed_aside() {
     assert_eq!(held_in(&project, "."), [".mcp.json"], "{report}");
     assert!(notes(&report).contains(".mcp.json.stockade-held-"), "{report}");
     assert!(
-        notes(&report).contains("the sandbox was ended: a protected path was created"),
+        notes(&report)
+            .contains(message!("run.sandbox-ended", message!("run.protected-path-created"))),
         "{report}"
     );
     assert_eq!(kept(&report, "protected"), "detected", "{report}");
@@ -170,7 +174,11 @@ print('end')
         report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     for (name, is_changed) in [("/.mcp.json\"", true), ("/.claude\"", true), ("/.envrc\"", false)] {
         let note = notes.iter().find(|note| note.contains(name)).unwrap();
-        assert_eq!(note.contains("was changed after"), is_changed, "{note}");
+        assert_eq!(
+            note.contains(message!("absent.changed-first-seen-cannot")),
+            is_changed,
+            "{note}"
+        );
     }
     // The next call protects them.
     for name in ["ready", "go"] {
@@ -197,7 +205,7 @@ fn a_file_that_the_host_creates_ends_nothing_and_stays() {
         assert_eq!(fs::read_to_string(project.path(name)).unwrap(), "host", "{report}");
     }
     assert!(held_in(&project, ".").is_empty(), "{report}");
-    assert!(notes(&report).contains("outside of the sandbox"), "{report}");
+    assert!(notes(&report).contains(message!("absent.created-outside-sandbox-during")), "{report}");
 }
 
 /// A sandbox that has created files before, and rests.
@@ -216,7 +224,7 @@ fn a_file_that_the_host_creates_between_two_of_the_sandbox_ends_nothing_and_stay
         assert_eq!(fs::read_to_string(project.path(name)).unwrap(), "host", "{report}");
     }
     assert!(held_in(&project, ".").is_empty(), "{report}");
-    assert!(notes(&report).contains("outside of the sandbox"), "{report}");
+    assert!(notes(&report).contains(message!("absent.created-outside-sandbox-during")), "{report}");
 }
 
 /// One that never rests cannot be told from one that has won a race, and is taken for it.
@@ -257,7 +265,7 @@ fn a_name_of_an_untrusted_project_is_never_renamed() {
     let report = project.python(policy, RACE, &[]);
     assert_eq!(report["signal"], 9, "{report}");
     assert!(project.path(".mcp.json").exists() && held_in(&project, ".").is_empty(), "{report}");
-    assert!(notes(&report).contains("only an untrusted project file"), "{report}");
+    assert!(notes(&report).contains(message!("absent.created-left-because-only")), "{report}");
     assert_eq!(kept(&report, "protected"), "lost", "{report}");
 }
 

@@ -136,7 +136,7 @@ fn a_link_on_the_way_is_a_failure_and_nothing_runs() {
     project.script("script.sh", "touch ran\n");
     let report = project.run_with(strict(|_| {}), exec(&["sh", "script.sh"]));
     assert_eq!(report["failure"]["guarantee"], "protected", "{report}");
-    assert!(text(&report["failure"], "message").contains("is a link"), "{report}");
+    assert!(text(&report["failure"], "message").contains(message!("bounded.link")), "{report}");
     assert!(!project.path("ran").exists());
 }
 

@@ -150,8 +150,11 @@ fn an_interpreter_that_is_not_there_is_named_with_a_remedy() {
     let report = report_of(&project.open(policy).run(ToolCall::code(Language::Python, "1")));
     assert_eq!(report["exit_code"], 127, "{report}");
     let failure = &report["failure"];
-    assert_eq!(text(failure, "step"), "find the interpreter", "{failure}");
-    assert!(text(failure, "message").starts_with("python3 is not in "), "{failure}");
+    assert_eq!(text(failure, "kind"), "missing-interpreter", "{failure}");
+    assert!(
+        text(failure, "message").starts_with(message!("{} " => "install.not-2", "python3")),
+        "{failure}"
+    );
     assert!(text(failure, "remedy").contains("install python3"), "{failure}");
 }
 

@@ -297,7 +297,7 @@ fn other_tiers_have_no_sessions_and_say_so() {
     let policy =
         Policy { tier: stockade::tier::Tier::Process, mode: Mode::Bypass, ..Policy::shipped() };
     let report = json(&project.open(policy).run(line("true")));
-    assert_eq!(report["failure"]["step"], "use the session");
+    assert_eq!(report["failure"]["kind"], "use-session");
     assert!(report["failure"]["remedy"].as_str().unwrap().contains("--tier jail"), "{report:#}");
 }
 

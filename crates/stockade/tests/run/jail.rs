@@ -403,7 +403,7 @@ fn a_tree_that_the_kernel_refuses_more_tasks_is_ended() {
     }
     let report = project.python(policy(), &threads(200), &[]);
     assert_eq!(report["limit"], "processes", "{report}");
-    assert!(report["duration_ms"].as_f64().unwrap() < 20_000.0, "{report}");
+    assert!(report["duration_ms"].as_f64().unwrap() < 55_000.0, "{report}");
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn a_link_that_a_call_laid_does_not_widen_the_next_box() {
         let policy = jailed(|policy| policy.files = files);
         let report = project.sh(policy, &format!("echo {name}; cat build/secret\n"), &[]);
         let why = report["failure"]["message"].as_str().unwrap_or_default();
-        assert!(why.contains("is a link in the project"), "{report}");
+        assert!(why.contains(message!("root.link-project-call-may")), "{report}");
     }
 }
 
@@ -537,7 +537,10 @@ fn a_folder_that_every_sandbox_has_of_its_own_is_refused_with_a_hint() {
         let report =
             project.sh(jailed(|policy| policy.files.read = vec![folder.into()]), "ls\n", &[]);
         let message = text(&report["failure"], "message");
-        assert!(message.contains("a folder for temporary files of its own"), "{folder}: {report}");
+        assert!(
+            message.contains(message!("root.cannot-shown-sandbox-folder")),
+            "{folder}: {report}"
+        );
         assert!(text(&report["failure"], "remedy").contains("box.read"), "{folder}: {report}");
     }
 }

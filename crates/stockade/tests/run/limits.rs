@@ -192,7 +192,10 @@ fn a_call_whose_time_is_up_before_its_program_starts_is_timed_out() {
         let report = project.sh(policy, "echo started > started\n", &[]);
         assert_eq!((&report["timed_out"], &report["limit"]), (&true.into(), &"wall".into()));
         assert_eq!((&report["exit_code"], &report["stdout"]), (&(-101).into(), &"".into()));
-        assert!(report["notes"].to_string().contains("was not started"), "{report}");
+        assert!(
+            report["notes"].to_string().contains(message!("launch.program-not-started-inspecting")),
+            "{report}"
+        );
         assert!(!project.path("started").exists(), "{report}");
     }
 }

@@ -82,7 +82,11 @@ fn what_nobody_takes_back_needs_a_person() {
     ] {
         let Some(report) = said(&project, line) else { return };
         assert_eq!(report["rule"], format!("Finding({rule})"), "{line}: {report}");
-        assert_eq!(report["source"], format!("shipped policy, rule {rule}"), "{line}: {report}");
+        assert_eq!(
+            report["source"],
+            message!("rules.shipped-policy-rule", rule),
+            "{line}: {report}"
+        );
         assert_eq!(report["denied"], true, "{line}: {report}");
     }
     assert!(project.root().exists());

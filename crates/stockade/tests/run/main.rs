@@ -6,6 +6,9 @@
 #![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start themselves, and control halves")]
 
+#[macro_use]
+#[path = "../shared/messages.rs"]
+mod messages;
 mod abandoned;
 mod absent;
 mod broker;

@@ -44,9 +44,9 @@ fn head_and_tail_are_kept_with_the_exact_count_between_them() {
     let stdout = text(&report, "stdout");
     assert_eq!((&report["exit_code"], &report["truncated"]), (&0.into(), &true.into()));
     assert!(stdout.starts_with("1\n2\n3\n") && stdout.ends_with("99999\n100000\n"));
-    let marker = format!("\n[stockade: output truncated, {} bytes dropped]\n", 588_895 - 10_000);
+    let marker = message!("\n{}\n" => "output.stockade-output-truncated-bytes", 588_895 - 10_000);
     assert_eq!(stdout.len(), 10_000 + marker.len());
-    assert!(stdout.contains(&marker), "{stdout}");
+    assert!(stdout.contains(marker), "{stdout}");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_cap_is_exact() {
     let whole = project.sh(capped(5000), script, &["5000"]);
     assert_eq!((text(&whole, "stdout").len(), &whole["truncated"]), (5000, &false.into()));
     let cut = project.sh(capped(5000), script, &["5001"]);
-    assert!(text(&cut, "stdout").contains("[stockade: output truncated, 1 bytes dropped]"));
+    assert!(text(&cut, "stdout").contains(message!("output.stockade-output-truncated-bytes", "1")));
     assert_eq!(cut["truncated"], true);
 }
 
@@ -79,7 +79,7 @@ fn cuts_fall_between_characters() {
         let marker = text(&report, "stdout").split("truncated, ").nth(1).unwrap();
         let dropped: usize = marker.split(' ').next().unwrap().parse().unwrap();
         let kept = text(&report, "stdout").len()
-            - format!("\n[stockade: output truncated, {dropped} bytes dropped]\n").len();
+            - message!("\n{}\n" => "output.stockade-output-truncated-bytes", dropped).len();
         assert_eq!(kept + dropped, 20_000, "cap {cap}");
     }
 }

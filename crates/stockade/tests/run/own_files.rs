@@ -71,7 +71,7 @@ fn a_tool_whose_files_changed_since_it_was_declared_does_not_run() {
     assert_eq!(run()["result"], 1, "the same content");
     project.script("x.sh", "touch taken; echo 2\n");
     let report = run();
-    assert_eq!(report["failure"]["step"], "find the tool's files", "{report}");
+    assert_eq!(report["failure"]["kind"], "find-tool-files", "{report}");
     assert!(report["failure"]["remedy"].is_string(), "{report}");
     assert!(!project.path("taken").exists());
     // The control: a host that opens the project then runs what is there.

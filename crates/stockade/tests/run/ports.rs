@@ -103,7 +103,7 @@ fn serve(project: &Project, address: &str, how: &str) -> (Running, u16) {
         let stockade = project.open(publishing(number));
         let argv = ["python3", "serve.py", &number.to_string(), address, how];
         let running = stockade.start(exec(&argv)).inspect_err(|report| {
-            assert_eq!(json(report)["failure"]["step"], "open the ports");
+            assert_eq!(json(report)["failure"]["kind"], "open-ports");
         });
         Some((running.ok()?, number))
     };
@@ -161,8 +161,8 @@ fn a_published_port_is_reached_from_this_machines_loopback_and_no_other_is() {
     running.cancel();
     let report = json(&running.wait());
     assert_eq!(kept(&report, "network"), "partial", "{report:#}");
-    let told = format!("port {number} of the sandbox");
-    assert!(note(&report, "network").contains(&told), "{report:#}");
+    let told = message!("ports.sandbox-port", number);
+    assert!(note(&report, "network").contains(told), "{report:#}");
     assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, number)).is_err(), "it ends with the call");
 }
 
@@ -247,10 +247,7 @@ fn a_service_of_this_machine_is_reached_inside_and_others_are_not() {
     let report = ask(reaching(open), open);
     assert_eq!(text(&report, "stdout"), "host:hello\nhost:hello\n", "{report:#}");
     assert_eq!(kept(&report, "network"), "partial");
-    assert!(
-        note(&report, "network").contains(&format!("port {open} of this machine")),
-        "{report:#}"
-    );
+    assert!(note(&report, "network").contains(message!("ports.machine-port", open)), "{report:#}");
     let report = ask(reaching(open), closed);
     assert_eq!(text(&report, "stdout"), "111\n111\n", "{report:#}");
     // The control: with the machine's network both are reached, and the ports do nothing.
@@ -258,7 +255,10 @@ fn a_service_of_this_machine_is_reached_inside_and_others_are_not() {
         let host = Policy { network: Network::Host, ..reaching(open) };
         let report = ask(host, number);
         assert_eq!(text(&report, "stdout"), "host:hello\n111\n", "{report:#}");
-        assert!(note(&report, "network").contains("gives it the machine's network"), "{report:#}");
+        assert!(
+            note(&report, "network").contains(message!("describe.policy-gives-machine-s")),
+            "{report:#}"
+        );
         assert!(note(&report, "network").contains("do nothing"), "{report:#}");
     }
 }
@@ -309,9 +309,9 @@ fn a_port_that_is_taken_is_a_failure_with_a_hint_before_anything_runs() {
     let number = taken.local_addr().unwrap().port();
     let report = project.run_with(publishing(number), exec(&["touch", "ran"]));
     let failure = &report["failure"];
-    assert_eq!(failure["step"], "open the ports", "{report:#}");
+    assert_eq!(failure["kind"], "open-ports", "{report:#}");
     assert!(text(failure, "message").contains(&format!("127.0.0.1:{number}")), "{report:#}");
-    assert!(text(failure, "remedy").contains("publish another port"), "{report:#}");
+    assert!(text(failure, "remedy").contains(message!("ports.publish-another-port")), "{report:#}");
     assert!(!project.path("ran").exists());
 }
 
@@ -322,9 +322,12 @@ fn tiers_without_such_ports_say_so_and_run_nothing() {
         let mut policy = Policy { tier, ..reaching(5432) };
         policy.oci.image = Some("localhost/none".parse().unwrap());
         let report = project.run_with(policy, exec(&["touch", "ran"]));
-        assert_eq!(report["failure"]["step"], "open the ports", "{report:#}");
+        assert_eq!(report["failure"]["kind"], "open-ports", "{report:#}");
         assert!(text(&report["failure"], "message").contains("box.host_ports"), "{report:#}");
-        assert!(text(&report["failure"], "remedy").contains("the tier jail"), "{report:#}");
+        assert!(
+            text(&report["failure"], "remedy").contains(message!("plan.use-tier-jail-remove")),
+            "{report:#}"
+        );
     }
     assert!(!project.path("ran").exists());
     // What requires the whole network says so of the ports.
@@ -385,7 +388,7 @@ fn taken(report: &Report) -> bool {
         .unwrap()
         .notes
         .iter()
-        .any(|note| note.contains("is not published by this call"))
+        .any(|note| note.contains(message!("ports.not-published-call")))
 }
 
 #[test]

@@ -81,7 +81,10 @@ fn a_name_is_hidden_at_any_depth_in_ignored_folders_too() {
     let expected = paths.map(|path| path.to_owned() + " PermissionError\n").concat();
     assert_eq!(text(&report, "stdout"), expected, "{report}");
     assert_eq!(kept(&report, "reads"), "full", "{report}");
-    assert!(note(&report, "reads").contains("made during the run"), "{report}");
+    assert!(
+        note(&report, "reads").contains(message!("unenforced.made-during-run-not")),
+        "{report}"
+    );
     let report = run(&project, denying(&project, "'Read(.env)'"), READER, &["a/env"]);
     assert_eq!(text(&report, "stdout"), "a/env secret\n", "the nearest name is read: {report}");
 }
@@ -213,7 +216,10 @@ fn what_cannot_be_found_or_kept_stops_the_call_unless_less_is_required() {
         fs::set_permissions(project.path("closed"), fs::Permissions::from_mode(0o0)).unwrap();
         let report = run(&project, denying(&project, "'Read(.env)'"), READER, &[".env"]);
         fs::set_permissions(project.path("closed"), fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(text(&report["failure"], "message").contains("could not look into"), "{report}");
+        assert!(
+            text(&report["failure"], "message").contains(message!("walk.could-not-look-into")),
+            "{report}"
+        );
     }
     for number in 0..1100 {
         fs::write(project.path(&format!("{number}.pem")), "secret\n").unwrap();
@@ -239,7 +245,10 @@ fn a_rule_that_means_the_whole_project_is_not_kept_in_silence() {
     let stockade = project.open(denying(&project, "'Read(./**)'"));
     let report = json(&stockade.run(exec(&["true"])));
     let message = text(&report["failure"], "message");
-    assert!(message.contains("Read(./**): it means the project as a whole"), "{report}");
+    assert!(
+        message.contains(message!("Read(./**): {}" => "literal.means-project-whole")),
+        "{report}"
+    );
 }
 
 #[test]

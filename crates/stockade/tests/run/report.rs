@@ -161,7 +161,7 @@ fn of_a_text_without_an_interpreter_names_the_step_and_has_no_code() {
     let report = project.run(&["./text"]);
     failed_without_running(&report);
     assert_eq!(report["exit_code"], Value::Null, "{report}");
-    assert_eq!(report["failure"]["step"], "start the program");
+    assert_eq!(report["failure"]["kind"], "start");
     assert!(text(&report["failure"], "message").contains("Exec format error"), "{report}");
 }
 

@@ -192,7 +192,10 @@ fn a_call_that_is_cancelled_ends_with_its_whole_tree_and_says_so() {
         assert!(report.is_cancelled() && !report.ok() && !report.timed_out());
         let report = json(&report);
         assert_eq!((&report["limit"], &report["signal"]), (&"cancelled".into(), &9.into()));
-        assert!(text(&report, "reason").starts_with("cancelled by the caller after "), "{report}");
+        assert!(
+            text(&report, "reason").starts_with(message!("report.cancelled-caller")),
+            "{report}"
+        );
         let record = last_record(&project);
         assert_eq!(record["limit"], "cancelled", "{record}");
         assert!(audit::verify(&project.journal()).is_ok());

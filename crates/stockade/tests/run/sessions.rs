@@ -20,6 +20,13 @@ fn step(stockade: &Stockade, language: Language, source: &str) -> Value {
     report_of(&stockade.run(call))
 }
 
+/// A step that does not end by itself, ended by a deadline of its own.
+fn endless(stockade: &Stockade, language: Language, source: &str) -> Value {
+    let mut call = ToolCall::code(language, source).in_session(name("work"));
+    call.wall = Some(Duration::from_secs(3));
+    report_of(&stockade.run(call))
+}
+
 fn python(stockade: &Stockade, source: &str) -> Value {
     step(stockade, Language::Python, source)
 }
@@ -81,12 +88,10 @@ fn sessions_and_other_calls_know_nothing_of_each_other() {
 #[test]
 fn a_call_that_takes_too_long_is_interrupted_and_what_was_there_stays() {
     let Some(project) = project() else { return };
-    let mut policy = Policy::shipped();
-    policy.code_limits.wall = Duration::from_millis(800);
-    let stockade = project.open(policy);
+    let stockade = project.open(Policy::shipped());
     python(&stockade, "x = 7");
-    for endless in ["while True: pass", "import time\ntime.sleep(60)"] {
-        let report = python(&stockade, endless);
+    for source in ["while True: pass", "import time\ntime.sleep(600)"] {
+        let report = endless(&stockade, Language::Python, source);
         assert_eq!(
             (&report["timed_out"], &report["exit_code"]),
             (&json!(true), &json!(-101)),
@@ -97,7 +102,7 @@ fn a_call_that_takes_too_long_is_interrupted_and_what_was_there_stays() {
     }
     assert_eq!(text(&python(&stockade, "x"), "stdout"), "7\n");
     let deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass";
-    let report = python(&stockade, deaf);
+    let report = endless(&stockade, Language::Python, deaf);
     assert_eq!((&report["limit"], session_of(&report).2), (&json!("wall"), false), "{report}");
     assert!(report["notes"][0].as_str().unwrap().contains("fresh one"), "{report}");
     let after = python(&stockade, "'x' in globals()");
@@ -141,7 +146,7 @@ fn an_interpreter_that_dies_is_said_and_the_session_begins_anew() {
         "{report}"
     );
     let note = report["notes"][0].as_str().unwrap();
-    assert!(note.contains("the interpreter of the session ended with this call"), "{note}");
+    assert!(note.contains(message!("leased.call-ended", "session")), "{note}");
     let report = python(&stockade, "'x' in globals()");
     assert_eq!((text(&report, "stdout"), session_of(&report)), ("False\n", (true, 1, true)));
     // And from outside, between two calls.
@@ -186,11 +191,18 @@ fn what_cannot_have_a_session_is_told_so() {
     let Some(project) = project() else { return };
     let stockade = project.open(Policy::shipped());
     let report = step(&stockade, Language::Bash, "x=1");
-    assert!(text(&report["failure"], "message").contains("no sessions in bash"), "{report}");
+    assert!(
+        text(&report["failure"], "message").contains(message!("sessions.no-sessions", "bash")),
+        "{report}"
+    );
     python(&stockade, "x = 1");
+    assert_eq!(text(&python(&stockade, "x"), "stdout"), "1\n");
     let process = project.open(Policy { mode: stockade::policy::Mode::Bypass, ..unboxed() });
     let report = python(&process, "1");
-    assert!(text(&report["failure"], "message").contains("keeps no sessions"), "{report}");
+    assert!(
+        text(&report["failure"], "message").contains(message!("sessions.tier-keeps-no-sessions")),
+        "{report}"
+    );
     for bad in ["", "a b", "../x", &"x".repeat(65)] {
         assert!(bad.parse::<SessionName>().is_err(), "{bad:?}");
     }
@@ -198,7 +210,11 @@ fn what_cannot_have_a_session_is_told_so() {
         let call = ToolCall::code(Language::Python, "1").in_session(name(&format!("s{number}")));
         let report = report_of(&stockade.run(call));
         let failure = text(&report["failure"], "message");
-        assert_eq!(failure.contains("no room for more"), number > 14, "{number}: {report}");
+        assert_eq!(
+            failure.contains(message!("sessions.sessions-no-room-more")),
+            number > 14,
+            "{number}: {report}"
+        );
     }
 }
 
@@ -237,9 +253,7 @@ fn node_keeps_a_context_too() {
     if !node_runs(&project) {
         return;
     }
-    let mut policy = Policy::shipped();
-    policy.code_limits.wall = Duration::from_secs(2);
-    let stockade = project.open(policy);
+    let stockade = project.open(Policy::shipped());
     let node = |source: &str| step(&stockade, Language::Node, source);
     node("let n = 1; const fs = require('fs')");
     assert_eq!(text(&node("n += 1; ({ n })"), "stdout"), "{ n: 2 }\n");
@@ -253,8 +267,8 @@ fn node_keeps_a_context_too() {
     assert!(!text(&report, "stderr").contains("[eval]"), "{report}");
     assert_eq!(node("process.exit(4)")["exit_code"], 4);
     assert_eq!(text(&node("Promise.resolve(n * 10)"), "stdout"), "20\n");
-    for endless in ["while (true) {}", "new Promise(() => {})"] {
-        let report = node(endless);
+    for source in ["while (true) {}", "new Promise(() => {})"] {
+        let report = endless(&stockade, Language::Node, source);
         assert_eq!((&report["limit"], session_of(&report).2), (&json!("wall"), true), "{report}");
     }
     assert_eq!(text(&node("n"), "stdout"), "2\n");

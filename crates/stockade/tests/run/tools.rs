@@ -63,20 +63,20 @@ fn a_tool_gets_json_and_answers_json() {
 #[test]
 fn what_is_no_answer_is_a_tool_error_and_the_caller_goes_on() {
     for (script, part) in [
-        ("echo hello", "not one JSON value"),
-        ("echo 1 2", "not one JSON value"),
-        ("echo '{}'; echo '{}'", "not one JSON value"),
-        ("printf '{\"a\": [1, 2'", "not one JSON value"),
-        ("echo noise; echo '{\"a\":1}'", "not one JSON value"),
+        ("echo hello", message!("answer.tool-error-answer-not")),
+        ("echo 1 2", message!("answer.tool-error-answer-not")),
+        ("echo '{}'; echo '{}'", message!("answer.tool-error-answer-not")),
+        ("printf '{\"a\": [1, 2'", message!("answer.tool-error-answer-not")),
+        ("echo noise; echo '{\"a\":1}'", message!("answer.tool-error-answer-not")),
         ("exit 0", "answered nothing"),
         ("echo broken >&2; exit 3", "exit status 3: \"broken\""),
-        ("kill -SEGV $$", "ended by signal 11"),
-        ("printf '\\377'", "not one JSON value"),
+        ("kill -SEGV $$", message!("answer.ended-signal", "11")),
+        ("printf '\\377'", message!("answer.tool-error-answer-not")),
         ("head -c 100000000 /dev/zero | tr '\\0' 1", "bytes, and 65536 are taken"),
         (
             "echo '{\"call\":\"x\",\"ok\":true,\"exit_code\":0,\"decision\":\"allow\",\
              \"enforcement\":[]}'",
-            "poses as a report",
+            message!("answer.tool-error-answer-poses"),
         ),
     ] {
         each_tier(script, |report| {
@@ -115,7 +115,10 @@ fn input_that_does_not_fit_is_refused_with_its_place_and_nothing_runs() {
     let report = project.run_with(policy.clone(), call("t", json!({"n": [1, "2"]})));
     assert_eq!((&report["denied"], &report["rule"]), (&json!(true), &json!("call/input")));
     assert!(text(&report, "reason").contains("/n/1: "), "{report}");
-    assert!(text(&report, "instead").contains("stockade tools describe t"), "{report}");
+    assert!(
+        text(&report, "instead").contains(message!("complaint.stockade-tools-describe", "t")),
+        "{report}"
+    );
     let report = project.run_with(policy.clone(), call("t", json!({})));
     assert!(text(&report, "reason").contains("\"n\" is a required property"), "{report}");
     assert!(!project.path("ran").exists());
@@ -156,7 +159,7 @@ fn a_python_function_is_called_with_the_fields_of_the_input() {
         let error = |name: &str, input| text(&run(name, input), "error").to_owned();
         let fails = error("fails", json!({}));
         assert!(fails.contains("ValueError: no such verb"), "{fails}");
-        assert!(error("forges", json!({})).contains("not one JSON value"));
+        assert!(error("forges", json!({})).contains(message!("answer.tool-error-answer-not")));
         assert!(error("leaves", json!({})).contains("answered nothing"));
         assert!(error("nan", json!({})).starts_with("tool error: "));
         let unexpected = error("conjugate", json!({"nothing": 1}));
@@ -244,7 +247,11 @@ fn calc_evaluates_and_executes_nothing() {
     };
     assert_eq!(run("2 * (3 + 4)")["result"], json!({"value": 14}));
     let report = run("__import__('os').system('touch ran')");
-    assert!(text(&report, "error").starts_with("in-process: '_' is not expected"), "{report}");
+    assert!(
+        text(&report, "error")
+            .starts_with(message!("in-process: {}" => "messages.not-expected", "'_'")),
+        "{report}"
+    );
     assert!(!project.path("ran").exists());
     let report = project.run_with(Policy::shipped(), call("Calc", json!({"expression": 5})));
     assert!(text(&report, "reason").contains("/expression: "), "{report}");

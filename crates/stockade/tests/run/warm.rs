@@ -258,7 +258,7 @@ fn an_interpreter_that_is_killed_is_an_error_and_the_next_call_has_another() {
     assert!(pid_seen > 0);
     assert_eq!((&done["exit_code"], &done["signal"]), (&json!(137), &json!(9)), "{done}");
     assert!(
-        done["notes"][0].as_str().unwrap().contains("the next call gets a fresh one"),
+        done["notes"][0].as_str().unwrap().contains(message!("leased.call-ended-next-call")),
         "{done}"
     );
     let next = python(&warm, "print('again')");

@@ -208,7 +208,7 @@ fn what_is_beyond_the_bound_is_named_and_what_tools_fill_comes_last() {
     assert!(!kinds(&changes).contains(&("node_modules/p7/x", ChangeKind::Modified)), "{changes:?}");
     let [line] = changes.unseen.as_slice() else { panic!("{changes:?}") };
     assert!(
-        line.starts_with("not looked into, beyond 20 names of what tools fill: node_modules"),
+        line.starts_with(message!("{}: node_modules" => "unseen.not-looked-into-beyond", "20")),
         "{line}"
     );
     tick();
@@ -243,7 +243,7 @@ fn a_folder_of_too_many_names_is_told_by_ctime_beyond_them() {
     });
     assert_eq!(changes.files.len(), 32);
     assert!(kinds(&changes).contains(&("package.json", ChangeKind::Created)), "{changes:?}");
-    assert_eq!(changes.unseen, ["not looked into, beyond 10 names: ."]);
+    assert_eq!(changes.unseen, [message!("{}: ." => "unseen.not-looked-into-beyond-2", "10")]);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_program_that_makes_very_many_files_is_looked_at_in_part_and_hides_nothing_t
         assert!(told.contains(&expected), "{expected:?} in {told:?}");
     }
     assert!(told.len() <= 54, "{}", told.len());
-    assert_eq!(changes.unseen, ["not looked at, beyond 50 new names, in: ."]);
+    assert_eq!(changes.unseen, [message!("{}: ." => "unseen.not-looked-beyond-new", "50")]);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_look_that_takes_too_long_says_so() {
     let bounds = Bounds { time: Duration::ZERO, ..WIDE };
     let changes = told(&project, bounds, |root| fs::write(root.join("a/b"), "y").unwrap());
     assert_eq!((kinds(&changes), changes.unseen.len()), (Vec::new(), 1));
-    assert!(changes.unseen[0].contains("the time was up: ."), "{changes:?}");
+    assert!(changes.unseen[0].contains(message!("unseen.time-up")), "{changes:?}");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn more_changes_than_are_listed_are_counted_and_those_that_run_are_kept() {
     });
     assert_eq!(changes.files.len(), LISTED_MAX);
     assert!(kinds(&changes).contains(&("z/Makefile", ChangeKind::Created)));
-    assert_eq!(changes.unseen, ["1201 files were changed; 1000 are listed"]);
+    assert_eq!(changes.unseen, [message!("report.files-changed-listed", "1201", "1000", "")]);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn hashing_has_its_bound() {
     });
     let hashed = changes.files.iter().filter(|change| change.after.is_some()).count();
     assert_eq!((changes.files.len(), hashed), (3, 2));
-    assert_eq!(changes.unseen, ["told without a hash, there is too much in them: two"]);
+    assert_eq!(changes.unseen, [message!("{}: two" => "unseen.told-without-hash-too")]);
 }
 
 #[test]

@@ -103,8 +103,8 @@ mod tests {
         unseen.add(Why::Time, || "a".to_owned());
         unseen.add(Why::Time, || "a".to_owned());
         let expected = [
-            "not looked at, the time was up: a",
-            "could not be read: f0, f1, f2, f3, f4 and 3 more",
+            message!("{}: a" => "unseen.not-looked-time-up"),
+            message!("{}: f0, f1, f2, f3, f4 and 3 more" => "unseen.could-not-read"),
         ];
         assert_eq!(unseen.into_lines(Bounds::of(Watched::Bounded).unwrap()), expected);
     }
@@ -115,14 +115,17 @@ mod tests {
             ("größe/a-b_c.d", "größe/a-b_c.d"),
             ("a, b and 3 more", "'a, b and 3 more'"),
             ("it's", r"'it'\''s'"),
-            ("x\ncould not be read: .git", r"'x\u{a}could not be read: .git'"),
+            (
+                message!("x\n{}: .git" => "unseen.could-not-read"),
+                message!(r"'x\u{{a}}{}: .git'" => "unseen.could-not-read"),
+            ),
             ("\u{1b}[2K\r\t\u{7f}\u{9b}31m", r"'\u{1b}[2K\u{d}\u{9}\u{7f}\u{9b}31m'"),
             ("a\u{202e}b\u{200b}\u{2028}c", r"'a\u{202e}b\u{200b}\u{2028}c'"),
         ] {
             let mut unseen = Unseen::default();
             unseen.add(Why::Unread, || name.to_owned());
             unseen.add(Why::Unread, || "other".to_owned());
-            let expected = format!("could not be read: {shown}, other");
+            let expected = format!("{}: {shown}, other", message!("unseen.could-not-read"));
             assert_eq!(unseen.into_lines(Bounds::of(Watched::Bounded).unwrap()), [expected]);
         }
         let long = legible(&"\u{1}".repeat(250));

@@ -140,6 +140,9 @@ fn what_cannot_be_looked_at_is_not_said_to_exist() {
     let scene = Scene::new();
     let absent = scene.watch(&format!("{}/deploy", "n".repeat(300)), Origin::Trusted);
     let appeared = absent.settle(Maker::Other).unwrap();
-    assert!(appeared.note.contains("could not be looked into"), "{appeared:?}");
-    assert!(!appeared.note.contains("was created outside"), "{appeared:?}");
+    assert!(appeared.note.contains(message!("absent.could-not-looked-into")), "{appeared:?}");
+    assert!(
+        !appeared.note.contains(message!("absent.created-outside-sandbox-during")),
+        "{appeared:?}"
+    );
 }

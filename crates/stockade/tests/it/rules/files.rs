@@ -53,19 +53,23 @@ fn both_forms_are_read_with_their_places() {
 #[test]
 fn an_example_that_does_not_hold_is_an_error_with_its_line() {
     for (rule, examples, says) in [
-        ("Bash(rm *)", "match = ['rm x',\n'rmdir x']", "does not match"),
+        ("Bash(rm *)", "match = ['rm x',\n'rmdir x']", message!("example.does-not-match")),
         ("Bash(rm *)", "not_match = ['ls',\n'rm x']", "should not"),
-        ("Bash(rm *)", "match = ['rm',\n'rm x; ls']", "more than one command"),
+        ("Bash(rm *)", "match = ['rm',\n'rm x; ls']", message!("example.more-than-one-command")),
         ("Bash(rm *)", "match = ['rm',\n\"rm 'x\"]", "not closed"),
-        ("Read(.env)", "match = ['.env', 'a/.env',\n'.envrc']", "does not match"),
-        ("Read(~/.ssh/**)", "match = ['~/.ssh/id',\n'.ssh/id']", "does not match"),
-        ("Read(/x)", "match = ['x',\n'y/x']", "does not match"),
+        ("Read(.env)", "match = ['.env', 'a/.env',\n'.envrc']", message!("example.does-not-match")),
+        (
+            "Read(~/.ssh/**)",
+            "match = ['~/.ssh/id',\n'.ssh/id']",
+            message!("example.does-not-match"),
+        ),
+        ("Read(/x)", "match = ['x',\n'y/x']", message!("example.does-not-match")),
         ("Edit(//etc)", "not_match = ['etc',\n'/etc/passwd']", "should not"),
-        ("WebFetch(domain:*.a.b)", "match = ['x.a.b',\n'a.b']", "does not match"),
-        ("mcp__a", "match = ['mcp__a__b',\n'mcp__b__c']", "does not match"),
+        ("WebFetch(domain:*.a.b)", "match = ['x.a.b',\n'a.b']", message!("example.does-not-match")),
+        ("mcp__a", "match = ['mcp__a__b',\n'mcp__b__c']", message!("example.does-not-match")),
         ("mcp__*__x", "not_match = ['mcp__a__y',\n'mcp__a__x']", "should not"),
-        ("Agent(model:x*)", "match = ['model:xy',\n'model:y']", "does not match"),
-        ("Agent(model:x*)", "match = ['xy',\n'y']", "does not match"),
+        ("Agent(model:x*)", "match = ['model:xy',\n'model:y']", message!("example.does-not-match")),
+        ("Agent(model:x*)", "match = ['xy',\n'y']", message!("example.does-not-match")),
     ] {
         let text = format!("[rules]\ndeny = [{{ rule = '{rule}', {examples} }}]\n");
         let error = trusted(&text).unwrap_err();
@@ -80,11 +84,11 @@ fn an_example_that_does_not_hold_is_an_error_with_its_line() {
 #[test]
 fn a_text_that_is_no_rule_is_an_error_with_its_line_and_a_suggestion() {
     for (text, line, says) in [
-        ("deny = ['Bash(ls)',\n'Bsh(rm *)']", 3, "did you mean Bash(rm *)?"),
+        ("deny = ['Bash(ls)',\n'Bsh(rm *)']", 3, message!("text.did-you-mean-bash", "rm *")),
         ("ask = [{ reason = 'x',\nrule = 'Bash(rm *' }]", 3, "write Bash(rm *)"),
-        ("deny = ['Bash(command:rm)']", 2, "write the command itself"),
-        ("deny = ['Cd(/x)']", 2, "never a call"),
-        ("allow = ['rm x']", 2, "did you mean Bash(rm x)?"),
+        ("deny = ['Bash(command:rm)']", 2, message!("text.write-command-itself")),
+        ("deny = ['Cd(/x)']", 2, message!("text.cd-command-agent-s")),
+        ("allow = ['rm x']", 2, message!("text.did-you-mean-bash", "rm x")),
     ] {
         let error = trusted(&format!("[rules]\n{text}\n")).unwrap_err();
         let LoadError::Value { line: found, message, .. } = &error else { panic!("{error:?}") };
@@ -111,11 +115,11 @@ fn what_has_no_form_of_a_rule_is_a_syntax_error_with_its_place() {
 #[test]
 fn what_a_person_should_know_is_noted() {
     for (rules, says) in [
-        ("deny = ['Raed']", "did you mean Read?"),
-        ("ask = ['Frobnicate']", "no tool is known"),
+        ("deny = ['Raed']", message!("text.did-you-mean", "Read")),
+        ("ask = ['Frobnicate']", message!("text.no-tool-known-name")),
         ("allow = ['mcp__*']", "mcp__SERVER__"),
         ("allow = ['Write(src/**)']", "write Edit(src/**)"),
-        ("allow = ['Bash(cd x && make)']", "a rule for each"),
+        ("allow = ['Bash(cd x && make)']", message!("text.write-rule-each")),
         ("deny = ['Write(src/**)']", "taken as Edit(src/**)"),
         ("deny = ['Read(*.{pem,key})']", "braces"),
         ("deny = ['Read(/etc/passwd)']", "write //etc/passwd"),

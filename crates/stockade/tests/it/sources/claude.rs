@@ -90,7 +90,7 @@ fn what_is_not_used_is_said_once() {
     let place = Place::new();
     let notes = place.named(REAL).unwrap().notes();
     let said = |words: &str| notes.iter().filter(|note| note.contains(words)).count();
-    assert_eq!(said("not known and not used: futureKey"), 1, "{notes:?}");
+    assert_eq!(said(message!("claude.not-known-not-used", "futureKey")), 1, "{notes:?}");
     assert_eq!(said("excludedCommands"), 1);
     assert_eq!(said("allowedDomains"), 1);
     assert_eq!(said("wildcards"), 1);
@@ -99,7 +99,10 @@ fn what_is_not_used_is_said_once() {
     let two = r#"{"a": 1, "permissions": {"b": 2}, "sandbox": {"c": 3}}"#;
     let notes = place.named(two).unwrap().notes();
     assert_eq!(notes.len(), 1);
-    assert!(notes[0].contains("not used: a, permissions.b, sandbox.c"), "{notes:?}");
+    assert!(
+        notes[0].contains(message!("claude.not-known-not-used", "a, permissions.b, sandbox.c")),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -107,20 +110,28 @@ fn mistakes_have_a_place_and_a_suggestion() {
     let place = Place::new();
     for (text, at, says) in [
         ("", (1, 1), "write {}"),
-        ("{\n  \"env\": {},\n}", (3, 1), "leave out the comma"),
-        ("{\n  /* mine\n}", (2, 3), "a comment ends with"),
+        ("{\n  \"env\": {},\n}", (3, 1), message!("jsonc.leave-out-comma-before")),
+        ("{\n  /* mine\n}", (2, 3), message!("jsonc.comment-ends")),
         ("{\"a\" 1}", (1, 6), "invalid JSON"),
         ("[]", (1, 1), "write an object"),
-        ("{\n \"permissions\": []}", (2, 17), "`permissions` is a list here; write an object"),
-        ("{\"permissions\": {\"deny\": \"Bash\"}}", (1, 26), "is text here; write a list"),
+        ("{\n \"permissions\": []}", (2, 17), message!("claude.list-here-write-object")),
+        (
+            "{\"permissions\": {\"deny\": \"Bash\"}}",
+            (1, 26),
+            message!("claude.text-here-write-list"),
+        ),
         ("{\"permissions\": {\n\"ask\": [\"Bash\", 1]}}", (2, 17), "is a number here"),
         ("{\"env\": {\"A\": 1}}", (1, 15), "`env.A` is a number here; write text"),
         ("{\"env\": {\"A=B\": \"\"}}", (1, 17), "no variable"),
-        ("{\"disableAllHooks\": \"yes\"}", (1, 21), "true or false"),
+        ("{\"disableAllHooks\": \"yes\"}", (1, 21), message!("jsonc.true-false")),
         ("{\"hooks\": null}", (1, 11), "is null here"),
         ("{\"env\": {}, \"env\": {}}", (1, 20), "twice"),
         ("{\"permissions\": {\"deny\": [\"Bash(\"]}}", (1, 27), "write Bash()"),
-        ("{\"permissions\": {\"ask\": [\"Baash(ls)\"]}}", (1, 26), "did you mean Bash(ls)?"),
+        (
+            "{\"permissions\": {\"ask\": [\"Baash(ls)\"]}}",
+            (1, 26),
+            message!("text.did-you-mean-bash", "ls"),
+        ),
         ("{\"sandbox\": {\"filesystem\": {\"denyRead\": [\"\"]}}}", (1, 42), "no path"),
         ("{\"permissions\": {\"defaultMode\": 3}}", (1, 33), "is a number here"),
         (

@@ -68,22 +68,30 @@ fn words_are_meant_as_they_are() {
 fn mistakes_have_a_place() {
     let place = Place::new();
     for (text, at, says) in [
-        ("x = 1\n", (1, 1), "only calls of prefix_rule"),
+        ("x = 1\n", (1, 1), message!("reader.not-followed-parenthesis-only")),
         ("\n  host_executable(name = \"git\")", (2, 3), "only prefix_rule is"),
-        ("prefix_rule()", (1, 1), "needs a pattern"),
-        ("prefix_rule([\"ls\"])", (1, 13), "arguments have names"),
-        ("prefix_rule(pattern = \"ls\")", (1, 23), "write a list, as [\"ls\"]"),
-        ("prefix_rule(pattern = [])", (1, 23), "at least one word"),
+        ("prefix_rule()", (1, 1), message!("codex.prefix-rule-needs-pattern")),
+        ("prefix_rule([\"ls\"])", (1, 13), message!("reader.arguments-names-write-pattern")),
+        ("prefix_rule(pattern = \"ls\")", (1, 23), message!("codex.write-list-as", "\"ls\"")),
+        ("prefix_rule(pattern = [])", (1, 23), message!("codex.pattern-least-one-word")),
         ("prefix_rule(pattern = [[]])", (1, 24), "no alternative"),
-        ("prefix_rule(pattern = [1])", (1, 24), "only texts in quotes"),
+        ("prefix_rule(pattern = [1])", (1, 24), message!("reader.only-texts-quotes-lists")),
         ("prefix_rule(pattern = [\"A=1\", \"x\"])", (1, 24), "no program"),
         ("prefix_rule(pattern = [\"ls\"], decision = \"deny\")", (1, 42), "forbidden"),
         ("prefix_rule(pattern = [\"ls\"], why = \"x\")", (1, 37), "has no `why`"),
         ("prefix_rule(pattern = [\"ls\"], pattern = [\"x\"])", (1, 31), "twice"),
         ("prefix_rule(pattern = [\"ls\"", (1, 23), "not closed"),
-        ("prefix_rule(pattern = [\"ls)\n", (1, 24), "not closed on its line"),
-        ("prefix_rule(pattern = [\"ls\"], match = [\"rm\"])", (1, 40), "does not match"),
-        ("prefix_rule(pattern = [\"ls\"],\n not_match = [\"ls x\"])", (2, 15), "and should not"),
+        ("prefix_rule(pattern = [\"ls)\n", (1, 24), message!("reader.quote-not-closed-line")),
+        (
+            "prefix_rule(pattern = [\"ls\"], match = [\"rm\"])",
+            (1, 40),
+            message!("example.does-not-match"),
+        ),
+        (
+            "prefix_rule(pattern = [\"ls\"],\n not_match = [\"ls x\"])",
+            (2, 15),
+            message!("example.matches-should-not"),
+        ),
         ("prefix_rule(pattern = [\"ls\"] decision = \"allow\")", (1, 30), "comma"),
         ("prefix_rule(pattern = [\"\\q\"])", (1, 25), "escape"),
     ] {
@@ -101,7 +109,11 @@ fn long_texts_and_empty_ones_are_read() {
     let text = "prefix_rule(pattern = [\"\"\"ls\"\"\"], justification = '''two\nlines''')";
     let policy = place.prefix_rules(text).unwrap();
     assert_eq!(policy.rules.all()[0].reason(), Some("two\nlines"));
-    complains(place.prefix_rules("prefix_rule(pattern = [\"\"])"), (1, 24), "cannot be a word");
+    complains(
+        place.prefix_rules("prefix_rule(pattern = [\"\"])"),
+        (1, 24),
+        message!("codex.cannot-word-pattern-here"),
+    );
 }
 
 #[test]

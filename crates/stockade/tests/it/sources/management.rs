@@ -171,5 +171,5 @@ fn a_rule_that_denies_every_write_in_the_project_leaves_nothing_to_be_written() 
     let boxed = policy.with_rules_in_box(root).files;
     assert_eq!(boxed.write, [PathBuf::from("/elsewhere")]);
     let said: Vec<&str> = boxed.unkept.iter().map(|(.., said)| said.as_str()).collect();
-    assert_eq!(said, ["the rule Read(./**): it means the project as a whole"]);
+    assert_eq!(said, [message!("the rule Read(./**): {}" => "literal.means-project-whole")]);
 }

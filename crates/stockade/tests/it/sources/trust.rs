@@ -28,7 +28,7 @@ fn a_policy_file_loosens_only_once_it_is_trusted() {
     place.write("work/stockade.toml", "rules.allow = ['Bash(make *)']\n");
     let policy = place.load();
     assert_eq!(decided(&policy, "make x"), None);
-    assert!(says(&policy, "has changed since it was trusted"), "{:?}", policy.notes());
+    assert!(says(&policy, message!("sources.changed-since-trusted-can")), "{:?}", policy.notes());
     place.write("work/stockade.toml", LOOSE);
     assert_eq!(place.load().tier, Tier::Process, "the same content is trusted again");
 }
@@ -90,7 +90,7 @@ fn what_a_file_would_loosen_is_told() {
     let policy = [
         "sets box.tier (line 2)",
         "allows Bash(make *)",
-        "replaces exec.deny instead of adding to it",
+        message!("project.replaces-instead-adding", "exec.deny"),
     ];
     assert_eq!(
         told,
@@ -110,7 +110,7 @@ fn raised_limits_and_fewer_reported_changes_are_told() {
     assert_eq!(told("[code.limits]\nwall = '9h'\n"), ["raises code.limits"]);
     for fewer in ["none", "risky"] {
         let text = format!("[box]\nchanges = '{fewer}'\n");
-        assert_eq!(told(&text), ["reports fewer changes (box.changes)"], "{fewer}");
+        assert_eq!(told(&text), [message!("project.reports-fewer-changes-box")], "{fewer}");
     }
     assert!(told("[box]\nchanges = 'bounded'\n").is_empty());
     assert!(told("[code.limits]\nwall = '1s'\n[box]\nchanges = 'all'\n").is_empty());

@@ -122,7 +122,10 @@ fn more_files_than_are_looked_at_are_said_to_be_there() {
     }
     let report = line(&place, Watched::Risky, "true");
     let unseen = report["unseen"].to_string();
-    assert!(unseen.contains("not looked into, beyond 2000 names: .claude"), "{report}");
+    assert!(
+        unseen.contains(message!("{}: .claude" => "unseen.not-looked-into-beyond-2", "2000")),
+        "{report}"
+    );
     assert_eq!(line(&place, Watched::Bounded, "true")["unseen"], json!(null));
 }
 
@@ -198,7 +201,11 @@ fn a_folder_that_cannot_be_read_is_said_to_be_unseen() {
     mode(0o000);
     let report = line(&place, Watched::Bounded, "true");
     mode(0o700);
-    assert_eq!(report["unseen"], json!(["could not be read: closed"]), "{report}");
+    assert_eq!(
+        report["unseen"],
+        json!([message!("{}: closed" => "unseen.could-not-read")]),
+        "{report}"
+    );
 }
 
 #[test]
@@ -207,7 +214,10 @@ fn a_folder_that_is_too_deep_to_be_opened_is_said_to_be_unseen() {
     let script =
         "n=$(printf %0200d 0); for i in $(seq 25); do mkdir $n; cd $n; done; echo > .envrc";
     let report = place.sh(watching(Watched::Bounded), script, &[]);
-    assert!(report["unseen"].to_string().contains("could not be read: 0000"), "{report}");
+    assert!(
+        report["unseen"].to_string().contains(message!("{}: 0000" => "unseen.could-not-read")),
+        "{report}"
+    );
 }
 
 #[test]

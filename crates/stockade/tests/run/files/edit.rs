@@ -35,7 +35,7 @@ fn a_text_that_is_there_more_than_once_is_counted_unless_all_are_meant() {
     let input =
         json!({"file_path": "a", "old_string": "x", "new_string": "zz", "replace_all": true});
     let report = run(&place, "Edit", &input);
-    assert_eq!(text(&report, "stderr"), "2 places were replaced\n");
+    assert_eq!(text(&report, "stderr"), message!("{}\n" => "edit.places-replaced", "2"));
     assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "zz\ny\nzz\n");
 }
 
@@ -46,9 +46,9 @@ fn a_text_that_is_not_there_is_told_with_what_comes_nearest() {
     let report = edit(&place, "fn a() {\n    let x = 1;\n}", "y");
     assert_eq!(report["exit_code"], json!(1));
     let said = text(&report, "stderr");
-    assert!(said.contains("the nearest is at line 2"), "{said}");
+    assert!(said.contains(message!("suggest.nearest-line", "2")), "{said}");
     assert!(said.contains(r#""\tlet x = 1;" and not "    let x = 1;""#), "{said}");
-    assert!(said.contains("only white space differs"), "{said}");
+    assert!(said.contains(message!("suggest.only-white-space-differs")), "{said}");
 }
 
 #[test]
@@ -74,14 +74,16 @@ fn bytes_that_are_no_text_stay_as_they_are() {
 fn an_edit_that_makes_no_sense_is_none() {
     let place = Project::new();
     fs::write(place.path("a"), "x").unwrap();
-    for (old, new, said) in [("x", "x", "are the same"), ("", "y", "old_string is empty")] {
+    for (old, new, said) in
+        [("x", "x", message!("edit.old-string-new-string")), ("", "y", "old_string is empty")]
+    {
         let report = edit(&place, old, new);
         assert_eq!(report["exit_code"], json!(1));
         assert!(text(&report, "stderr").contains(said), "{report}");
     }
     assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "x");
     fs::remove_file(place.path("a")).unwrap();
-    assert!(text(&edit(&place, "x", "y"), "stderr").contains("there is no"));
+    assert!(text(&edit(&place, "x", "y"), "stderr").contains(message!("error.no-such-file")));
     assert_eq!(edit(&place, "", "made")["changes"][0]["kind"], json!("created"));
     assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "made");
 }

@@ -22,12 +22,12 @@ fn a_large_file_is_searched_line_by_line_and_a_line_without_end_is_not() {
     assert_eq!(text(&report, "stdout"), "large:1100001:needle\n", "{report}");
     let input = json!({"pattern": "needle\\s", "multiline": true});
     let report = run(&place, "Grep", &input);
-    assert!(text(&report, "stderr").contains("1 files were not searched to the end"), "{report}");
+    assert!(text(&report, "stderr").contains(message!("grep.files-not-searched-end")), "{report}");
     let line = lines.replace('\n', " ");
     fs::write(place.path("large"), ["needle\n", &line].concat()).unwrap();
     let report = content(&place, "needle");
     assert_eq!(text(&report, "stdout"), "large:1:needle\n", "{report}");
-    assert!(text(&report, "stderr").contains("1 files were not searched to the end"), "{report}");
+    assert!(text(&report, "stderr").contains(message!("grep.files-not-searched-end")), "{report}");
 }
 
 #[test]
@@ -37,14 +37,17 @@ fn a_file_is_searched_up_to_its_first_zero_byte() {
     fs::write(place.path("a"), ["needle\n", &lines, "\0needle\n"].concat()).unwrap();
     let report = content(&place, "needle");
     assert_eq!(text(&report, "stdout"), "a:1:needle\n", "{report}");
-    assert_eq!(text(&report, "stderr"), "1 files were searched up to a zero byte in them\n");
+    assert_eq!(text(&report, "stderr"), message!("1 {}\n" => "grep.files-searched-up-zero"));
     fs::write(place.path("a"), "needle\n\0").unwrap();
     let report = run(&place, "Grep", &json!({"pattern": "needle", "path": "a"}));
     assert!(text(&report, "stderr").contains("is binary"), "{report}");
     let sparse = fs::File::create(place.path("a")).unwrap();
     sparse.set_len(1 << 40).unwrap();
     let report = content(&place, "needle");
-    assert_eq!(text(&report, "stderr"), "nothing was found\n1 binary files were passed by\n");
+    assert_eq!(
+        text(&report, "stderr"),
+        message!("nothing was found\n1 {}\n" => "grep.binary-files-passed")
+    );
 }
 
 #[test]
@@ -95,5 +98,5 @@ fn the_time_is_looked_at_within_a_file() {
     let late = policy(|policy| policy.limits.wall = Duration::ZERO);
     let report = run_with(&place, late, "Grep", &json!({"pattern": "needle", "path": "a"}));
     assert_eq!((&report["timed_out"], text(&report, "stdout")), (&json!(true), ""), "{report}");
-    assert!(text(&report, "stderr").contains("the time was up"), "{report}");
+    assert!(text(&report, "stderr").contains(message!("grep.time-up-before-end")), "{report}");
 }

@@ -31,12 +31,15 @@ fn reads_the_lines_that_were_asked_for() {
         (text(&report, "stdout").to_owned(), text(&report, "stderr").to_owned())
     };
     let said = |text: &str, said: &str| (text.to_owned(), said.to_owned());
-    assert_eq!(lines(2, 2), said("2\n3\n", "lines 2 to 3; more follow, from offset 4\n"));
+    assert_eq!(
+        lines(2, 2),
+        said("2\n3\n", message!("{}\n" => "read.lines-more-follow-offset", "2", "3", "4"))
+    );
     assert_eq!(lines(4, 9), said("4\n5\n", ""));
     assert_eq!(lines(4, 2), said("4\n5\n", ""));
-    assert_eq!(lines(9, 1), said("", "there is no line 9: the file has 5 lines\n"));
+    assert_eq!(lines(9, 1), said("", message!("{}\n" => "read.no-such-line", "9", "5")));
     fs::write(place.path("a.txt"), "").unwrap();
-    assert_eq!(lines(1, 1), said("", "the file is empty\n"));
+    assert_eq!(lines(1, 1), said("", message!("{}\n" => "read.file-empty")));
 }
 
 #[test]
@@ -123,5 +126,5 @@ fn a_file_that_is_not_there_is_said_not_to_be() {
     let place = Project::new();
     let report = read(&place, "no/such");
     assert_eq!((&report["exit_code"], &report["denied"]), (&json!(1), &json!(false)));
-    assert!(text(&report, "stderr").contains("there is no"), "{report}");
+    assert!(text(&report, "stderr").contains(message!("error.no-such-file")), "{report}");
 }

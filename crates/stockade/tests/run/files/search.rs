@@ -46,7 +46,7 @@ fn names_are_found_by_patterns() {
     let report = run(&place, "Glob", &json!({"pattern": "*.py"}));
     assert_eq!(
         (text(&report, "stdout"), text(&report, "stderr")),
-        ("", "no file has such a name\n")
+        ("", message!("{}\n" => "glob.no-file-such-name"))
     );
     let report = run(&place, "Glob", &json!({"pattern": "a[b"}));
     assert!(text(&report, "stderr").contains("pattern"), "{report}");
@@ -140,7 +140,10 @@ fn lines_are_told_as_they_were_asked_for() {
         &json!({"pattern": "", "output_mode": "content", "head_limit": 2, "offset": 1}),
     );
     assert_eq!(text(&report, "stdout"), "a.rs:2:two\na.rs:3:THREE\n");
-    assert_eq!(text(&report, "stderr"), "2 lines; more follow, from offset 3\n");
+    assert_eq!(
+        text(&report, "stderr"),
+        message!("{}\n" => "output.lines-more-follow-offset", "2", "3")
+    );
     for bad in [
         json!({"pattern": "("}),
         json!({"pattern": "x", "type": "nonesuch"}),
@@ -218,7 +221,7 @@ fn links_are_not_followed_and_binary_files_are_counted() {
     symlink(".", place.path("loop")).unwrap();
     let report = run(&place, "Grep", &json!({"pattern": "needle"}));
     assert_eq!(found(&report), ["a.txt"]);
-    assert_eq!(text(&report, "stderr"), "1 binary files were passed by\n");
+    assert_eq!(text(&report, "stderr"), message!("1 {}\n" => "grep.binary-files-passed"));
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn hidden_and_refused_files_are_in_no_answer() {
     .unwrap();
     let report = run_with(&place, policy.clone(), "Grep", &json!({"pattern": "needle"}));
     assert_eq!(found(&report), ["a.txt"], "{report}");
-    assert!(text(&report, "stderr").contains("left out by the policy"), "{report}");
+    assert!(text(&report, "stderr").contains(message!("tree.files-folders-left-out")), "{report}");
     let report = run_with(&place, policy.clone(), "Glob", &json!({"pattern": "**/*"}));
     assert_eq!(found(&report), ["a.txt"], "{report}");
     for input in

@@ -56,7 +56,7 @@ fn a_search_leaves_out_other_names_of_what_it_must_not_see() {
     let place = linked(&[(".env", "a"), ("ask.txt", "b"), ("free.txt", "c")]);
     let report = run_with(&place, ruled(), "Grep", &json!({"pattern": "needle"}));
     assert_eq!(text(&report, "stdout"), "c\nfree.txt\n", "{report}");
-    assert!(text(&report, "stderr").contains("2 files were left out"), "{report}");
+    assert!(text(&report, "stderr").contains(message!("twins.files-left-out", "2")), "{report}");
     let input = json!({"pattern": "needle", "path": "a"});
     let report = run_with(&place, without_rules(), "Grep", &input);
     assert_eq!(text(&report, "stdout"), "a\n", "without the rules it is found");

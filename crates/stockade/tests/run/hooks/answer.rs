@@ -71,9 +71,12 @@ fn closures_tighten_and_one_that_panics_or_hangs_refuses() {
         std::thread::sleep(Duration::from_secs(3));
         Reply::allow()
     });
-    assert!(text(&report, "reason").contains("did not answer within 300ms"), "{report}");
+    assert!(
+        text(&report, "reason").contains(message!("run.did-not-answer-within", "300ms")),
+        "{report}"
+    );
     let report = run(|_| Reply::silent().redacting("x"));
-    assert!(text(&report, "reason").contains("there is no output yet"), "{report}");
+    assert!(text(&report, "reason").contains(message!("reply.no-output-yet")), "{report}");
     let report = run(|_| Reply::silent().stopping("budget"));
     assert_eq!(
         (&report["denied"], &report["stop"]),

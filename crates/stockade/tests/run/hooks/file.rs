@@ -21,7 +21,7 @@ fn a_hook_whose_file_has_changed_refuses() {
     assert!(stockade.run(echo()).ok());
     project.script("guard.sh", "#!/bin/sh\nexit 0 # really\n");
     let report = report_of(&stockade.run(echo()));
-    assert!(text(&report, "reason").contains("has changed since"), "{report}");
+    assert!(text(&report, "reason").contains(message!("run.changed-since-policy")), "{report}");
     fs::remove_file(guard).unwrap();
     assert!(stockade.run(echo()).denied());
 }

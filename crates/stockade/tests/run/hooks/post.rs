@@ -74,7 +74,7 @@ fn a_hook_that_fails_after_a_call_withholds_its_output() {
     let project = Project::new();
     for (line, part) in [
         ("exit 1", "exited with 1"),
-        ("echo '{'", "cannot be understood"),
+        ("echo '{'", message!("line.cannot-understood")),
         ("kill -9 $$", "signal 9"),
     ] {
         let report = project.run_with(post(&project, line), echo());
@@ -85,5 +85,7 @@ fn a_hook_that_fails_after_a_call_withholds_its_output() {
     }
     let builder = project.builder(unboxed()).post_hook("late", |_| Reply::deny("too late"));
     let stockade = builder.open().unwrap();
-    assert!(text(&report_of(&stockade.run(echo())), "stdout").contains("the call has run"));
+    assert!(
+        text(&report_of(&stockade.run(echo())), "stdout").contains(message!("reply.call-has-run"))
+    );
 }

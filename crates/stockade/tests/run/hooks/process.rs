@@ -76,7 +76,10 @@ fn a_hook_that_is_too_slow_is_ended_with_its_whole_tree() {
     let report = project.run_with(hooked(&project, &declared), echo());
     assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
     assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("hook")));
-    assert!(text(&report, "reason").contains("did not answer within 500ms"), "{report}");
+    assert!(
+        text(&report, "reason").contains(message!("run.did-not-answer-within", "500ms")),
+        "{report}"
+    );
     let is_gone = || [&a, &b, &c].iter().all(|marker| marked(marker).is_empty());
     assert!(eventually(Duration::from_secs(60), is_gone));
 }

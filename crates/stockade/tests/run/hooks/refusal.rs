@@ -43,10 +43,10 @@ fn a_hook_that_fails_refuses() {
         ("no-such-guard", "exited with 127"),
         ("kill -9 $$", "signal 9"),
         ("kill -SEGV $$", "signal 11"),
-        ("echo '{\"decision\":'", "cannot be understood"),
+        ("echo '{\"decision\":'", message!("line.cannot-understood")),
         ("echo '{\"hookSpecificOutput\":{\"permissionDecision\":\"yes\"}}'", "permissionDecision"),
-        ("head -c 2000000 /dev/zero", "more than is read"),
-        ("head -c 2000000 /dev/zero >&2", "more than is read"),
+        ("head -c 2000000 /dev/zero", message!("run.wrote-more-than-read")),
+        ("head -c 2000000 /dev/zero >&2", message!("run.wrote-more-than-read")),
         ("cat /dev/zero", "limit"),
     ] {
         let report = project.run_with(pre(&project, line), echo());
@@ -75,18 +75,21 @@ fn a_hook_that_is_not_there_or_cannot_run_refuses() {
     file("no-program", "neither a program nor a script\n");
     fs::write(project.beside("not-executable"), "#!/bin/sh\n").unwrap();
     for (command, part) in [
-        ("./missing", "no such program"),
-        ("no-such-program-anywhere", "no such program"),
+        ("./missing", message!("hook.no-such-program")),
+        ("no-such-program-anywhere", message!("hook.no-such-program")),
         ("./no-interpreter", "could not"),
         ("./no-program", "could not"),
-        ("./not-executable", "can be executed"),
-        ("./tmp", "can be executed"),
+        ("./not-executable", message!("hook.no-file-can-executed")),
+        ("./tmp", message!("hook.no-file-can-executed")),
     ] {
         let declared = format!("[[hook]]\nevent = 'pre'\ncommand = ['{command}']\n");
         let report = project.run_with(hooked(&project, &declared), echo());
         let reason = text(&report, "reason");
         assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("hook")), "{report}");
-        assert!(reason.contains("could not be started") && reason.contains(part), "{reason}");
+        assert!(
+            reason.contains(message!("run.could-not-started")) && reason.contains(part),
+            "{reason}"
+        );
     }
 }
 
@@ -100,7 +103,7 @@ fn a_policy_with_commands_and_a_gate_without_a_runner_refuses() {
     let gate =
         Gate::new(examiner, Journal::open(&project.journal(), Durability::default()).unwrap());
     let Verdict::Refused(refusal) = gate.judge(&echo()) else { panic!() };
-    assert!(refusal.reason.contains("not run by this program"), "{refusal:?}");
+    assert!(refusal.reason.contains(message!("run.commands-not-run-program")), "{refusal:?}");
 }
 
 #[test]

@@ -36,7 +36,10 @@ fn a_rewritten_call_is_inspected_again() {
     {
         let report = run(misfit);
         assert_eq!((&report["denied"], &report["by"]), (&json!(true), &json!("hook")));
-        assert!(text(&report, "reason").contains("does not fit Bash"), "{report}");
+        assert!(
+            text(&report, "reason").contains(message!("input.does-not-fit", "Bash")),
+            "{report}"
+        );
     }
     let policy = with_rule(
         pre(&project, &rewriting(&json!({"command": "echo b"}))),
@@ -80,7 +83,7 @@ fn other_hooks_see_the_rewritten_call_and_nobody_rewrites_it_again() {
         }
     }));
     assert_eq!((&report["denied"], &report["rule"]), (&json!(true), &json!("again")), "{report}");
-    assert!(text(&report, "reason").contains("has rewritten already"), "{report}");
+    assert!(text(&report, "reason").contains(message!("hooks.rewritten-already")), "{report}");
 }
 
 /// What one rewrites is shown to the other of the same name, too.

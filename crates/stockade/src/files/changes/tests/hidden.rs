@@ -105,7 +105,12 @@ fn decoys_push_out_none_of_another_kind() {
     for path in ["package.json", "sub/.git/hooks/pre-commit"] {
         assert!(changes.files.iter().any(|change| change.path == path), "{path}");
     }
-    let line = "1202 files were changed; 1000 are listed; of those left out, code runs from 202";
+    let line = message!(
+        "report.files-changed-listed",
+        "1202",
+        "1000",
+        "; of those left out, code runs from 202"
+    );
     assert_eq!(changes.unseen, [line]);
 }
 
@@ -135,7 +140,8 @@ fn long_paths_are_listed_within_a_bound_of_bytes() {
     assert!(bytes <= LISTED_BYTES_MAX && changes.files.len() > 100, "{bytes}");
     assert!(changes.files.iter().any(|change| change.path == "package.json"));
     assert_eq!(changes.unseen.len(), 1, "{:?}", changes.unseen);
-    assert!(changes.unseen[0].starts_with("601 files were changed; "), "{:?}", changes.unseen);
+    let listed = changes.files.len();
+    assert_eq!(changes.unseen, [message!("report.files-changed-listed", 601, listed, "")]);
 }
 
 #[test]
@@ -164,7 +170,10 @@ fn a_folder_cannot_write_lines_of_its_own_into_what_is_told() {
         (0..20).for_each(|number| write(root, &format!("{folder}/{number}")));
     });
     let name = r"'new\u{a}\u{1b}[2Kall was looked at, and 0 more'";
-    assert_eq!(changes.unseen, [format!("not looked at, beyond 5 new names, in: {name}")]);
+    assert_eq!(
+        changes.unseen,
+        [format!("{}: {name}", message!("unseen.not-looked-beyond-new", 5))]
+    );
 }
 
 #[test]
@@ -224,7 +233,7 @@ fn at_the_top_files_from_which_code_runs_are_found_among_any_number() {
     (0..1200).for_each(|number| write(root, &format!(".kiro/{number}")));
     let unseen = before.compare().unseen;
     assert!(
-        unseen.contains(&"not looked at, beyond 100 new names, in: .kiro".to_owned()),
+        unseen.contains(&message!("{}: .kiro" => "unseen.not-looked-beyond-new", "100").to_owned()),
         "{unseen:?}"
     );
 }
