@@ -1,6 +1,10 @@
 //! The command line: talks, and is the only crate that prints.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../stockade/tests/shared/messages.rs"]
+mod messages;
 mod args;
 mod ask;
 mod audit;

@@ -98,7 +98,10 @@ fn an_allowed_line_is_short() {
     let explanation = Explanation { line: "git status", commands, verdict: allowed() };
     assert_drawn(&explanation, &["git status", "allow by Bash(git *) (stockade.toml:4)"]);
     let nothing = Explanation { line: "", commands: vec![], verdict: allowed() };
-    assert_drawn(&nothing, &["no command was found", "allow by Bash(git *) (stockade.toml:4)"]);
+    assert_drawn(
+        &nothing,
+        &[message!("explain.no-command-found"), "allow by Bash(git *) (stockade.toml:4)"],
+    );
 }
 
 #[test]

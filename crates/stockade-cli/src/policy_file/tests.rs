@@ -76,5 +76,5 @@ fn what_is_no_file_is_not_waited_for() {
     let mode = rustix::fs::Mode::from_raw_mode(0o644);
     rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let error = allow(&file, &["Bash(make)".to_owned()]).unwrap_err();
-    assert!(error.to_string().contains("not a regular file"), "{error}");
+    assert!(error.to_string().contains(message!("bounded.not-regular-file")), "{error}");
 }

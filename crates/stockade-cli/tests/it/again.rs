@@ -14,10 +14,16 @@ fn a_refusal_is_recognised_by_the_next_process() {
         |args: &[&str]| project.stockade(&[&["run"], args, &["--", "rm", "-rf", "x"]].concat());
     let first = run(&[]);
     assert!(first.code == 126 && !first.stderr.contains("time in"), "{first:?}");
-    assert!(run(&[]).stderr.contains("this is the second time in a minute"));
+    assert!(run(&[]).stderr.contains(message!("verdict.times-in-a-minute", "the second time")));
     let told = run(&["--json"]).json();
     assert_eq!(told["repeated"], 3, "{told}");
-    assert!(told["reason"].as_str().unwrap().contains("this is the third time"), "{told}");
+    assert!(
+        told["reason"]
+            .as_str()
+            .unwrap()
+            .contains(message!("verdict.times-in-a-minute", "the third time")),
+        "{told}"
+    );
     assert_eq!(told["rule"], "name/denylist", "the rest is as it was");
     let other = project.stockade(&["run", "--json", "--", "rm", "-rf", "y"]).json();
     assert!(other.get("repeated").is_none(), "{other}");

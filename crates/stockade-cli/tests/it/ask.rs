@@ -116,7 +116,10 @@ fn no_refuses_it() {
     assert_eq!((code, project.path("made").exists()), (126, false), "{shown}");
     let report = report(&shown);
     assert_eq!((&report["denied"], &report["questions"]["answer"]), (&true.into(), &"no".into()));
-    assert!(report["reason"].as_str().unwrap().ends_with("a person said no"), "{report}");
+    assert!(
+        report["reason"].as_str().unwrap().ends_with(message!("question.person-said-no")),
+        "{report}"
+    );
     assert_eq!(recorded(&project).len(), 1);
 }
 
@@ -131,7 +134,10 @@ fn a_no_with_a_reason_tells_the_agent() {
     let (shown, code) = terminal.end();
     assert_eq!((code, project.path("made").exists()), (126, false), "{shown}");
     let reason = report(&shown)["reason"].as_str().unwrap().to_owned();
-    assert!(reason.ends_with("a person said no: the name is made-by-hand"), "{reason}");
+    assert!(
+        reason.ends_with(message!("question.person-said-no-2", "the name is made-by-hand")),
+        "{reason}"
+    );
     // What a person writes is for the agent, and not for the journal.
     let journal = fs::read_to_string(project.journal()).unwrap();
     assert!(!journal.contains("made-by-hand"), "{journal}");
@@ -149,7 +155,13 @@ fn silence_is_a_no_and_so_is_what_was_typed_before() {
     assert!(shown.contains("no in 1 s"), "{shown}");
     let report = report(&shown);
     assert_eq!(report["questions"]["answer"], "silence", "{report}");
-    assert!(report["reason"].as_str().unwrap().contains("did not answer within 1 s"), "{report}");
+    assert!(
+        report["reason"]
+            .as_str()
+            .unwrap()
+            .contains(message!("question.did-not-answer-within", "1")),
+        "{report}"
+    );
 }
 
 #[test]
@@ -291,10 +303,7 @@ fn without_a_person_it_is_refused_in_words() {
             serde_json::json!({"asked": 0, "spared": 0, "answer": "nobody"})
         );
         let reason = report["reason"].as_str().unwrap();
-        assert!(
-            reason.contains("a person has to allow it, and nobody can be asked here"),
-            "{reason}"
-        );
+        assert!(reason.contains(message!("question.person-allow-nobody-can")), "{reason}");
         let instead = report["instead"].as_str().unwrap();
         assert!(instead.contains("\"Bash(touch *)\" under rules.allow"), "{instead}");
         assert!(!project.path("made").exists());

@@ -62,7 +62,7 @@ fn all_findings_are_listed_though_one_decides() {
 fn explain_shows_the_steps_and_what_they_keep() {
     let project = Project::new();
     let told = project.stockade(&["check", "run", "--explain", "--", "ls"]);
-    assert!(told.stdout.contains("execute the program by its handle"), "{told:?}");
+    assert!(told.stdout.contains(message!("text.execute-program-handle")), "{told:?}");
     assert!(told.stdout.contains("network") && told.stdout.contains("none"), "{told:?}");
     let plan =
         &project.stockade(&["check", "run", "--explain", "--json", "--", "ls"]).json()["plan"];

@@ -168,7 +168,7 @@ fn what_is_left_running_is_listed_logged_and_ended() {
     assert_eq!(scene.0.stockade(&["logs", "7072"]).stdout, "one\n");
     // Another session does not name it.
     let other = scene.0.stockade(&["kill", "--session", "other", "7072"]);
-    assert!(other.stdout.starts_with("nothing is running"), "{other:?}");
+    assert!(other.stdout.starts_with(message!("processes.nothing-running-names")), "{other:?}");
     assert_eq!(scene.0.stockade(&["kill", "7072"]).stdout, "1 call ended\n");
     assert_ne!(scene.shell(&ask(7072)).code, 0);
     let told = scene.0.stockade(&["logs", id]);
@@ -226,8 +226,11 @@ fn the_end_of_the_host_ends_what_is_running_and_the_next_call_is_new() {
     let told = Told::from(child.wait_with_output().unwrap());
     let report = told.json();
     assert_eq!(report["limit"], "cancelled");
-    assert!(!report["reason"].as_str().unwrap().contains("by the caller"), "{report:#}");
-    assert_eq!(report["notes"], json!(["its session host has ended"]), "{report:#}");
+    assert!(
+        !report["reason"].as_str().unwrap().contains(message!("report.by-caller")),
+        "{report:#}"
+    );
+    assert_eq!(report["notes"], json!([message!("membership.session-host-ended")]), "{report:#}");
     assert!(eventually(|| marked(&left) == 0 && marked(&running) == 0));
     let report = scene.0.stockade(&["shell", "--json", "--session", "work", "pwd"]).json();
     assert_eq!((&report["session"]["new"], &report["session"]["calls"]), (&true.into(), &1.into()));
@@ -609,7 +612,7 @@ fn a_working_directory_that_is_gone_or_replaced_is_told_by_the_next_command() {
         }
         let told = scene.shell("pwd");
         assert_eq!(told.stdout, format!("{}\n", root.display()), "{told:?}");
-        let is_told = told.stderr.contains("src\" is gone; the call ran in the root");
+        let is_told = told.stderr.contains(message!("src\" {}" => "stockade.folder-gone"));
         assert!(is_told, "{told:?}");
         // It is told once: the line has ended in the root.
         let told = scene.shell("pwd");
@@ -673,5 +676,8 @@ fn a_path_that_is_too_long_for_a_socket_is_told_with_a_hint() {
     fs::set_permissions(&long, private).unwrap();
     let mut command = scene.0.command(&["shell", "--session", "work", "true"]);
     let told = Told::from(command.env("XDG_RUNTIME_DIR", &long).output().unwrap());
-    assert!(told.code == 125 && told.stderr.contains("hint: set XDG_RUNTIME_DIR"), "{told:?}");
+    assert!(
+        told.code == 125 && told.stderr.contains(message!("place.hint-set-xdg-runtime")),
+        "{told:?}"
+    );
 }

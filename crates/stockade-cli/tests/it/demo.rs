@@ -34,7 +34,7 @@ fn the_tier_can_be_chosen_and_what_it_does_not_keep_is_told() {
     assert!(none.contains("writes reads") && none.contains("network"), "{none}");
     let told = Project::new().stockade(&["demo", "--tier", "microvm"]);
     assert_eq!((told.code, told.stdout.as_str()), (125, ""));
-    assert!(told.stderr.contains("microvm is not in this version"), "{told:?}");
+    assert!(told.stderr.contains(message!("microvm {}" => "plan.not-in-this-version")), "{told:?}");
     let told = Project::new().stockade(&["demo", "--tier", "container"]);
     assert_eq!((told.code, told.stdout.as_str()), (125, ""));
     assert!(told.stderr.contains("remedy: "), "an image or an engine is missing: {told:?}");

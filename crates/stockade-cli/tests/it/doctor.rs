@@ -80,7 +80,7 @@ fn tells_a_person_a_table_and_a_verdict() {
         told.stdout.lines().skip_while(|line| !line.contains("  kept ")).take(13).collect();
     assert!(table[0].contains("namespaces") && table[0].contains("landlock"), "{told:?}");
     assert!(table[1].starts_with("writes") && table[12].starts_with("kernel"), "{told:?}");
-    assert!(told.stdout.contains("the shipped policy can"), "{told:?}");
+    assert!(told.stdout.contains(message!("doctor.shipped-policy-can-kept")), "{told:?}");
     assert!(told.stdout.contains("\nrecommended here: "), "{told:?}");
     assert!(!told.stdout.contains('\u{1b}'), "{told:?}");
 }

@@ -38,7 +38,12 @@ open('large', 'wb').write(bytes(1 << 20))";
     let output = "import sys
 while True: sys.stdout.write('x' * 65536)";
     let cases: [(&[&str], &str, &str, &str); 7] = [
-        (&["--timeout", "300ms"], sleep, "wall-clock timeout after", "--timeout or limits.wall"),
+        (
+            &["--timeout", "300ms"],
+            sleep,
+            message!("report.wall-clock-timeout"),
+            "--timeout or limits.wall",
+        ),
         (&["--cpu", "1s"], "while True: pass", "the cpu limit", "--cpu or limits.cpu"),
         (&["--processes", "8"], forks, "the processes limit", "--processes or limits.processes"),
         (&["--file-size", "64K"], size, "the file_size limit", "--file-size or limits.file_size"),
@@ -76,7 +81,9 @@ fn a_protected_file_that_was_replaced_is_named() {
     let output = run.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), said.lines().count()), (Some(137), 1), "{said}");
-    for part in ["the sandbox was ended: ", ".mcp.json", "was replaced", "run the call again"] {
+    for part in
+        [message!("run.sandbox-ended"), ".mcp.json", "was replaced", message!("run.run-call-again")]
+    {
         assert!(said.contains(part), "{said}");
     }
 }

@@ -50,7 +50,7 @@ fn check_explains_and_does_nothing() {
     let write = json!({"tool": "Write", "input": {"file_path": "a", "content": "x"}});
     let told = check(write.clone(), &["--explain"]);
     assert_eq!(told.code, 0, "{}", told.stderr);
-    assert!(told.stdout.contains("by handles beneath the root"), "{}", told.stdout);
+    assert!(told.stdout.contains(message!("text.read-write-handles-beneath")), "{}", told.stdout);
     assert_eq!(check(write, &["--mode", "default"]).code, 3);
     let hook = json!({"tool": "Write", "input": {"file_path": ".git/hooks/x", "content": "x"}});
     assert_eq!(check(hook, &[]).code, 3);

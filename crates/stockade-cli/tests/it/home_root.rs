@@ -123,6 +123,6 @@ fn a_hook_stays_in_its_folder_below_a_marker_of_another_user() {
     std::os::unix::fs::chown(project.path("stockade.toml"), Some(12_345), None).unwrap();
     let told = asked();
     assert_eq!(said(&told), "allow", "{told:?}");
-    assert!(told.stderr.contains("belongs to user 12345"), "{told:?}");
-    assert!(told.stdout.contains("belongs to user 12345"), "{told:?}");
+    assert!(told.stderr.contains(message!("project.belongs-user", "12345")), "{told:?}");
+    assert!(told.stdout.contains(message!("project.belongs-user", "12345")), "{told:?}");
 }

@@ -193,7 +193,7 @@ fn check_names_the_hooks_and_runs_none() {
     let found: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!((&found["decision"], &found["hooks"]), (&json!("allow"), &json!(["guard"])));
     let told = project.stockade(&["check", "run", "--policy", policy, "--", "ls"]);
-    assert!(told.stdout.contains("hooks would be asked: guard"), "{}", told.stdout);
+    assert!(told.stdout.contains(message!("check.hooks-would-asked", " guard")), "{}", told.stdout);
     assert!(!project.path("asked").exists());
 }
 
@@ -226,6 +226,10 @@ shell = '''printf '%s' '{"systemMessage":"watch \u001b[31mout","hookSpecificOutp
     let told =
         project.stockade(&["run", "--tier", "process", "--policy", policy, "--", "echo", "a"]);
     assert_eq!((told.code, told.stdout.as_str()), (0, "b\n"), "{}", told.stderr);
-    assert!(told.stderr.contains("the hook \"guard\" rewrote this call"), "{}", told.stderr);
+    assert!(
+        told.stderr.contains(message!("print.hook-rewrote-call", "\"guard\"")),
+        "{}",
+        told.stderr
+    );
     assert!(told.stderr.contains("guard says: watch \\u{1b}[31mout"), "{}", told.stderr);
 }

@@ -38,7 +38,7 @@ fn it_goes_in_once_and_out_without_a_trace() {
     assert_eq!(project.stockade(&["install", "claude", "--remove"]).code, 0);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SETTINGS);
     let none = project.stockade(&["install", "claude", "--remove"]);
-    assert!(none.code == 0 && none.stdout.contains("is not in"), "{none:?}");
+    assert!(none.code == 0 && none.stdout.contains(message!("install.not")), "{none:?}");
     let left: Vec<_> = std::fs::read_dir(project.beside("home/.claude")).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
@@ -102,7 +102,10 @@ fn a_link_is_edited_where_it_leads_and_a_project_leads_nowhere_else() {
     std::fs::create_dir(project.path(".claude")).unwrap();
     symlink(project.beside("kept.json"), project.path(".claude/settings.json")).unwrap();
     let told = project.stockade(&["install", "claude", "--scope", "project"]);
-    assert!(told.code == 125 && told.stderr.contains("leads out of the project"), "{told:?}");
+    assert!(
+        told.code == 125 && told.stderr.contains(message!("settings-file.leads-out-project-where")),
+        "{told:?}"
+    );
     assert_eq!(std::fs::read_to_string(project.beside("kept.json")).unwrap(), "{}\n");
 }
 
@@ -176,10 +179,16 @@ fn what_is_installed_answers_and_refuses_when_the_program_is_gone() {
         assert_eq!(told.code, 2, "{told:?}");
         crate::support::write_script(&program, "#!/bin/sh\nkill -SEGV $$\n");
         let told = asked(&project, &command, &event);
-        assert!(told.code == 2 && told.stderr.contains("gave no answer"), "{told:?}");
+        assert!(
+            told.code == 2 && told.stderr.contains(message!("install.gave-no-answer")),
+            "{told:?}"
+        );
         std::fs::remove_file(&program).unwrap();
         let told = asked(&project, &command, &event);
-        assert!(told.code == 2 && told.stderr.contains("gave no answer"), "{told:?}");
+        assert!(
+            told.code == 2 && told.stderr.contains(message!("install.gave-no-answer")),
+            "{told:?}"
+        );
     }
 }
 
@@ -196,7 +205,11 @@ fn the_folder_of_a_project_leads_nowhere_else_either() {
             .chain(&[["install", "codex", "--scope", "project"]])
     {
         let told = project.stockade(args);
-        assert!(told.code == 125 && told.stderr.contains("leads out of the project"), "{told:?}");
+        assert!(
+            told.code == 125
+                && told.stderr.contains(message!("settings-file.leads-out-project-where")),
+            "{told:?}"
+        );
     }
     assert_eq!(std::fs::read_dir(project.beside("theirs")).unwrap().count(), 0);
     // The control: the person's own folder may be a link.
@@ -218,10 +231,10 @@ fn what_is_no_file_or_no_settings_is_named_and_left_alone() {
     };
     for (text, part) in [
         ("", "settings.json:1:1"),
-        ("[]", "settings are an object"),
+        ("[]", message!("edit.settings-object")),
         ("{\"hooks\": {}, \"hooks\": {}}", "there twice"),
         ("{\"hooks\": {} /* no end", "no end"),
-        ("{} {}", "nothing is expected"),
+        ("{} {}", message!("document.nothing-expected-here")),
     ] {
         std::fs::write(&path, text).unwrap();
         refused(part);
@@ -234,12 +247,12 @@ fn what_is_no_file_or_no_settings_is_named_and_left_alone() {
     refused("(os error 40)");
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    refused("not a regular file");
+    refused(message!("bounded.not-regular-file"));
     std::fs::remove_dir(&path).unwrap();
     // Nobody writes into it, and nobody waits for that.
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
-    refused("not a regular file");
+    refused(message!("bounded.not-regular-file"));
 }
 
 #[test]

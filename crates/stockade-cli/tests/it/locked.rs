@@ -152,7 +152,7 @@ fn nothing_is_left_running_or_lying_about() {
     let script = "setsid sh -c 'sleep \"$0\" & sleep \"$0\"' \"$1\" & sleep \"$1\" & exit 3\n";
     let Both { locked, .. } = both(&poorer, script, &[&marker]);
     assert_eq!(locked["exit_code"], 3, "{locked}");
-    assert!(eventually(std::time::Duration::from_secs(2), || marked(&marker) == 0));
+    assert!(eventually(std::time::Duration::from_secs(60), || marked(&marker) == 0));
     assert_eq!(poorer.project.scratch_folders(), Vec::<String>::new());
     let args = ["run", "--json", "--timeout", "300ms", "--policy", &lowered(), "--", "sleep", "60"];
     let report = poorer.told("ENOSYS", "namespaces", &args).json();
@@ -173,5 +173,5 @@ fn a_command_line_that_is_killed_takes_the_tree_with_it() {
     assert!(eventually(patience, || marked(&marker) >= 3), "never started");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(eventually(std::time::Duration::from_secs(2), || marked(&marker) == 0));
+    assert!(eventually(std::time::Duration::from_secs(60), || marked(&marker) == 0));
 }

@@ -5,6 +5,9 @@
 #![expect(clippy::indexing_slicing, reason = "a report that lacks a field fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start stockade itself")]
 
+#[macro_use]
+#[path = "../../../stockade/tests/shared/messages.rs"]
+mod messages;
 mod again;
 mod agents;
 mod ask;

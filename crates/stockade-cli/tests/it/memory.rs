@@ -52,9 +52,9 @@ fn call(project: &Project, jobs: &str, lines: &[String]) -> (Vec<Value>, usize) 
     })
 }
 
-/// Has `stockade hook pre` answer an event, and gives what it said on standard error and the peak. It cannot
-/// print its answer, and so is still there when all is done.
-fn hook(project: &Project, event: &str) -> (String, usize) {
+/// Has `stockade hook pre` answer an event, and gives what it said on standard error, which is to have these
+/// words, and the peak. It cannot print its answer, and so is still there when all is done.
+fn hook(project: &Project, event: &str, words: &str) -> (String, usize) {
     fs::write(project.beside("event"), event).unwrap();
     let said = project.beside("said");
     let (_reader, mut full) = std::io::pipe().unwrap();
@@ -73,11 +73,12 @@ fn hook(project: &Project, event: &str) -> (String, usize) {
     while child.try_wait().unwrap().is_none() {
         // The parent is a copy of the other and shares its memory.
         peak = peak.max(figure(child.id(), "VmHWM:")).max(of_child(child.id()));
-        if answered.is_none() && is_decided() {
+        let says = || fs::read_to_string(&said).is_ok_and(|text| text.contains(words));
+        if answered.is_none() && is_decided() && says() {
             answered = Some(Instant::now());
         }
         let is_done = answered.is_some_and(|since| since.elapsed() > Duration::from_millis(300));
-        if is_done || begun.elapsed() > Duration::from_secs(40) {
+        if is_done || begun.elapsed() > Duration::from_secs(120) {
             child.kill().unwrap();
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -125,7 +126,11 @@ fn inputs() -> Vec<(&'static str, String, &'static str)> {
         ("X", format!("{{\"a\":{}}}", list("{\"\":0}", LONG)), "more than 100000 JSON values"),
         ("X", format!("{{\"a\":{}}}", list("0", LONG)), "more than 100000 JSON values"),
         ("X", format!("{{\"a\":{}}}", dear()), "unknown tool"),
-        ("Bash", format!("{{\"command\":\"{long}\"}}"), "a shell takes at most"),
+        (
+            "Bash",
+            format!("{{\"command\":\"{long}\"}}"),
+            message!("complaint.line-bytes-long-shell"),
+        ),
         ("Bash", format!("{{\"command\":\"true\",\"{long}\":1}}"), "unknown field"),
         ("Exec", format!("{{\"argv\":{words}}}"), "argument"),
         ("Write", format!("{{\"file_path\":\"f\",\"content\":\"{long}\"}}"), ""),
@@ -180,7 +185,7 @@ fn no_event_costs_the_hook_more_than_100_mib_above_its_length() {
     events.push((event("Bash", &format!("{{\"command\":\"ls\",\"a\":{}}}", dear())), ""));
     events.push((event(&"a".repeat(LONG), "{}"), "at most 256"));
     for (event, said) in events {
-        let (told, peak) = hook(&project, &event);
+        let (told, peak) = hook(&project, &event, said);
         let start: String = event.chars().take(100).collect();
         assert!(told.contains(said), "{start}: {told}");
         assert!(peak < event.len() + ABOVE, "{start}: {} MiB", peak / MIB);
@@ -218,6 +223,6 @@ fn a_key_that_is_there_twice_is_refused_by_call_and_hook() {
     let (reports, _) = call(&project, "1", &[input("Bash", doubled)]);
     let reason = reports[0]["reason"].as_str().unwrap();
     assert!(reason.contains("duplicate key \"command\" at line 1"), "{reason}");
-    let (told, _) = hook(&project, &event("Bash", doubled));
+    let (told, _) = hook(&project, &event("Bash", doubled), "duplicate key");
     assert!(told.contains("duplicate key"), "{told}");
 }

@@ -51,7 +51,7 @@ fn output_that_cannot_be_written_is_an_error_that_says_so() {
         let output = project.command(args).stdout(full()).output().unwrap();
         let told = Told::from(output);
         assert_eq!(told.code, 125, "{args:?}: {told:?}");
-        let says = told.stderr.contains("write to standard output");
+        let says = told.stderr.contains(message!("print.write-standard-output"));
         assert!(says || args.contains(&"--help"), "{args:?}: {told:?}");
     }
 }

@@ -222,7 +222,7 @@ fn without_namespaces_or_mounts_the_shipped_policy_runs_nothing() {
             let report = poorer.attack(errno, lacks, &[]);
             failed(&report, "writes");
             let message = report["failure"]["message"].as_str().unwrap();
-            assert!(message.contains("without user namespaces"), "{message}");
+            assert!(message.contains(message!("plan.without-user-namespaces")), "{message}");
             assert!(!poorer.project.path("mine").exists());
         }
     }

@@ -49,10 +49,10 @@ fn a_port_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for (options, says) in [
-        (["--publish", &port].as_slice(), "or publish another port"),
+        (["--publish", &port].as_slice(), message!("ports.publish-another-port")),
         (&["--net", "none", "--publish", "3000"], "hint: add --net loopback"),
         (&["--net", "none", "--host-port", "3000"], "hint: add --net loopback"),
-        (&["--tier", "process", "--publish", "3000"], "use the tier jail"),
+        (&["--tier", "process", "--publish", "3000"], message!("plan.use-tier-jail-remove")),
     ] {
         let told = project.stockade(&[&["run"][..], options, &["--", "touch", "ran"]].concat());
         assert_eq!(told.code, 125, "{told:?}");
@@ -72,8 +72,8 @@ fn a_project_opens_no_port_before_it_is_trusted() {
         project.write("stockade.toml", &format!("# of the project\nbox.{key} = [3000]\n"));
         let told = project.stockade(&["run", "--", "touch", "ran"]);
         assert_eq!(told.code, 125, "{told:?}");
-        let says = format!("line 2: `box.{key}` would loosen the policy");
-        assert!(told.stderr.contains(&says), "{told:?}");
+        let says = message!("load.would-loosen", 2, format!("box.{key}"));
+        assert!(told.stderr.contains(says), "{told:?}");
     }
     assert!(!project.path("ran").exists());
 }

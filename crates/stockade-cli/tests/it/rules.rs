@@ -46,8 +46,8 @@ fn what_would_not_load_is_not_written() {
     let project = Project::new();
     let cases: [(&[&str], &str); 5] = [
         (&["--deny", "Bash("], "not closed"),
-        (&["--deny", "Bash(ls)", "--match", "rm"], "does not match"),
-        (&["--deny", "Bash(a && b)"], "one command at a time"),
+        (&["--deny", "Bash(ls)", "--match", "rm"], message!("example.does-not-match")),
+        (&["--deny", "Bash(a && b)"], message!("text.rule-held-against-one")),
         (&["Bash(ls)"], "--deny, --ask or --allow"),
         (&["--deny", "--ask", "Bash(ls)"], "cannot be used with"),
     ];
@@ -58,7 +58,11 @@ fn what_would_not_load_is_not_written() {
     }
     std::os::unix::fs::symlink("/nowhere.toml", project.path("stockade.toml")).unwrap();
     let told = project.stockade(&["rules", "add", "--deny", "Bash(ls)"]);
-    assert_eq!((told.code, told.stderr.contains("it is a link")), (125, true), "{told:?}");
+    assert_eq!(
+        (told.code, told.stderr.contains(message!("policy-file.link"))),
+        (125, true),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -94,9 +98,12 @@ fn rules_are_listed_with_what_keeps_them_from_deciding() {
     let told = project.stockade(&["rules", "list", "--policy", "own.toml"]);
     assert!(told.stdout.contains("never decides: ask Bash (own.toml:2)"), "{told:?}");
     let told = project.stockade(&["rules", "list"]);
-    for words in
-        ["deny\n", "  sudo ", "shipped policy, rule sudo", "rules: Bash(sudo *) Bash(su *)"]
-    {
+    for words in [
+        "deny\n",
+        "  sudo ",
+        message!("rules.shipped-policy-rule", "sudo"),
+        "rules: Bash(sudo *) Bash(su *)",
+    ] {
         assert!(told.stdout.contains(words), "{words:?} in {told:?}");
     }
     let shipped = project.stockade(&["rules", "list", "--json"]).json();
@@ -112,7 +119,10 @@ fn rules_are_listed_with_what_keeps_them_from_deciding() {
     project.write("own.toml", "rules.drop = ['sudoo']");
     let told = project.stockade(&["rules", "list", "--policy", "own.toml"]);
     assert_eq!(told.code, 125, "{told:?}");
-    assert!(told.stderr.contains("line 1") && told.stderr.contains("did you mean \"sudo\"?"));
+    assert!(
+        told.stderr.contains("line 1")
+            && told.stderr.contains(message!("text.did-you-mean", "\"sudo\""))
+    );
     project.write("stockade.toml", "\nrules.drop = ['sudo']");
     let told = project.stockade(&["rules", "list"]);
     assert!(told.code == 125 && told.stderr.contains("line 2"), "{told:?}");
@@ -132,7 +142,10 @@ fn lines_of_named_rules_are_tested_by_the_gate() {
     project.write("own.toml", &format!("{named}match = ['ls a.key']\nnot_match = ['cat a.key']\n"));
     let told = project.stockade(&["rules", "test", "--policy", "own.toml"]);
     assert_eq!(told.code, 1, "{told:?}");
-    for words in ["\"ls a.key\" does not match", "\"cat a.key\" matches, and should not"] {
+    for words in [
+        message!("\"ls a.key\" {}" => "example.does-not-match"),
+        message!("\"cat a.key\" {}" => "example.matches-should-not"),
+    ] {
         assert!(told.stdout.contains(words), "{words} in {told:?}");
     }
 }
@@ -149,8 +162,12 @@ fn every_example_that_fails_is_told_with_its_place() {
     project.write("own.toml", bad);
     let told = project.stockade(&["rules", "test", "--policy", "own.toml"]);
     assert_eq!(told.code, 1, "{told:?}");
-    for words in ["own.toml:3:", "\"ls x\" does not match", "own.toml:4:", "2 examples do not hold"]
-    {
+    for words in [
+        "own.toml:3:",
+        message!("\"ls x\" {}" => "example.does-not-match"),
+        "own.toml:4:",
+        message!("rules.examples-do-not-hold", "2"),
+    ] {
         assert!(told.stdout.contains(words), "{words} in {told:?}");
     }
     let told = project.stockade(&["rules", "test", "--policy", "own.toml", "--json"]);
@@ -177,7 +194,10 @@ fn settings_and_prefix_rules_are_named_or_found() {
     std::fs::write(&found, "{\"permissions\": {\"ask\": \"Bash\"}}").unwrap();
     let told = project.stockade(&["run", "--dialect", "claude", "--", "true"]);
     assert_eq!(told.code, 125);
-    assert!(told.stderr.contains("line 1, column 25") && told.stderr.contains("write a list"));
+    assert!(
+        told.stderr.contains("line 1, column 25")
+            && told.stderr.contains(message!("codex.write-list"))
+    );
 }
 
 #[test]
@@ -213,11 +233,11 @@ fn an_explanation_names_the_rules_in_order_and_why_one_won() {
     };
     let decides = place("deny   Bash(rm *) (own.toml:2) decides: `rm y`");
     let not_asked = place("allow  Bash(make *) (own.toml:3) not asked");
-    assert!(decides < not_asked && not_asked < place("because deny is asked first"));
+    assert!(decides < not_asked && not_asked < place(message!("because {}" => "rules.deny-first")));
     place("sub/a.key and 1 more (");
     place("Read(.env): hidden ");
-    place("Read: not kept there - (it means every path)");
-    place("one that is made during a run is not hidden in it");
+    place(message!("Read: not kept there - ({})" => "literal.means-every-path"));
+    place(message!("rules.one-made-during-run"));
     let told = check(&["--json"], "make x; touch y").json();
     let fit = |at: usize| told["rules"]["considered"][at]["fit"].clone();
     assert_eq!((fit(0), fit(4)), ("no".into(), "partly".into()), "{told}");

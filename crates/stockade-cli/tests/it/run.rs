@@ -83,7 +83,7 @@ fn an_outcome_that_is_not_on_record_is_told() {
     project.script("cut.sh", &format!(": > '{}'\n", project.journal().display()));
     let told = project.stockade(&["run", "--tier", "process", "--", "sh", "cut.sh"]);
     assert_eq!((told.code, told.stdout.as_str()), (0, ""));
-    assert!(told.stderr.contains("the outcome is not recorded"), "{told:?}");
+    assert!(told.stderr.contains(message!("stockade.outcome-not-recorded-could")), "{told:?}");
 }
 
 #[test]

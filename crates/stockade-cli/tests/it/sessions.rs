@@ -116,7 +116,7 @@ fn a_session_is_listed_and_ended_by_name_and_nothing_is_left() {
     assert_eq!(told.code, 0, "{told:?}");
     assert_eq!((scene.0.ps().len(), marked(&mark)), (0, 0));
     let told = scene.stockade(&["code", "--session", "one", "--end"]);
-    assert!(told.code == 125 && told.stderr.contains("there is none"), "{told:?}");
+    assert!(told.code == 125 && told.stderr.contains(message!("box-table.none")), "{told:?}");
     let told = scene.python("one", "'x' in globals()", &[]);
     assert_eq!(told.stdout, "False\n", "{told:?}");
     // By the call that has started it, the session stays.
@@ -143,7 +143,7 @@ fn whoever_kills_the_keeper_of_an_interpreter_ends_it_and_the_next_call_begins_a
     assert!(report["notes"][0].as_str().unwrap().contains("begins anew"), "{report}");
     let killed = scene.python("one", "import os\nos.kill(os.getpid(), 9)", &[]);
     assert_eq!(killed.code, 137, "{killed:?}");
-    assert!(killed.stderr.contains("the next call gets a fresh one"), "{killed:?}");
+    assert!(killed.stderr.contains(message!("leased.call-ended-next-call")), "{killed:?}");
     let told = scene.python("one", "1 + 1", &[]);
     assert_eq!(told.stdout, "2\n", "{told:?}");
     // While it has a call, that is lost, and the command says so.
@@ -302,7 +302,10 @@ fn a_name_that_is_none_and_a_language_without_sessions_are_told() {
     let told = scene.python("../one", "1", &[]);
     assert!(told.code == 125 && told.stderr.contains("1 to 64 letters"), "{told:?}");
     let told = scene.stockade(&["code", "--lang", "bash", "--session", "one", "-e", "x=1"]);
-    assert!(told.code == 125 && told.stderr.contains("no sessions in bash"), "{told:?}");
+    assert!(
+        told.code == 125 && told.stderr.contains(message!("sessions.no-sessions", "bash")),
+        "{told:?}"
+    );
     let told = scene.stockade(&["code", "-e", "1"]);
     assert!(told.code == 125 && told.stderr.contains("--lang"), "{told:?}");
 }

@@ -38,7 +38,7 @@ fn what_needs_a_person_is_refused_in_words() {
     let project = Project::new();
     let told = project.stockade(&["shell", "rm -rf \"$DIR\"/*"]);
     assert_eq!(told.code, 126, "{told:?}");
-    assert!(told.stderr.contains("everything if the variable is empty"), "{told:?}");
+    assert!(told.stderr.contains(message!("critical.everything-if-variable-empty")), "{told:?}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_program_of_the_project_is_not_elsewhere_for_want_of_descriptors() {
             let told =
                 with_descriptors(&project, most, &["run", "--tier", tier, "--", "./here.sh"]);
             let what = format!("{tier} with {most}: {told:?}");
-            assert!(!told.stderr.contains("neither beneath the project"), "{what}");
+            assert!(!told.stderr.contains(message!("name.neither-beneath-project-root")), "{what}");
             match told.code {
                 0 => ran += u32::from(told.stdout == "ran\n"),
                 _ => {

@@ -74,6 +74,6 @@ fn a_shim_that_somebody_kills_is_named() {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{stderr}");
-    assert!(stderr.contains("the shim of the tree was killed"), "{stderr}");
+    assert!(stderr.contains(message!("left.shim-tree-killed")), "{stderr}");
     assert_eq!(marked(&marker), 0);
 }

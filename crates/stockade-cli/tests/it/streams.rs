@@ -156,7 +156,7 @@ fn signals_end_calls_with_their_reports_and_a_hangup_reads_the_policy_again() {
     let said = || {
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        line.contains("stays as it was")
+        line.contains(message!("call.policy-stays"))
     };
     let mut said = said;
     while !said() {}

@@ -88,8 +88,8 @@ fn one_tool_is_described_and_an_unknown_one_gets_the_nearest_name() {
         assert!(told.contains(part), "{part}: {told}");
     }
     for (name, said) in [
-        ("ecko", "did you mean \"echo\"?"),
-        ("Clac", "did you mean \"Calc\"?"),
+        ("ecko", message!("text.did-you-mean", "\"echo\"")),
+        ("Clac", message!("text.did-you-mean", "\"Calc\"")),
         ("qqqqqqqq", "there are "),
     ] {
         let told = tools(&project, &["describe", name]);

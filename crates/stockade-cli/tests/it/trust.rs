@@ -28,21 +28,34 @@ fn a_file_is_shown_and_then_trusted_as_it_is() {
     );
     project.write("stockade.toml", &LOOSE.replace("make", "sudo"));
     assert_eq!(project.stockade(&["run", "--", "true"]).code, 125, "it is another file now");
-    assert!(project.stockade(&["trust", "--list"]).stdout.contains("changed, so not trusted"));
+    assert!(
+        project
+            .stockade(&["trust", "--list"])
+            .stdout
+            .contains(message!("trust.changed-not-trusted-any"))
+    );
     let told = project.stockade(&["trust"]);
-    assert!(told.stdout.contains("has changed since it was trusted"), "{told:?}");
+    assert!(told.stdout.contains(message!("trust.changed-since-trusted")), "{told:?}");
     project.write("stockade.toml", LOOSE);
     assert_eq!(project.stockade(&["run", "--", "true"]).code, 0);
     assert_eq!(project.stockade(&["trust", "--remove"]).code, 0);
     assert_eq!(project.stockade(&["run", "--", "true"]).code, 125);
     assert_eq!(project.stockade(&["trust", "--remove"]).code, 1);
-    assert_eq!(project.stockade(&["trust", "--list"]).stdout, "no file is trusted\n");
+    assert_eq!(
+        project.stockade(&["trust", "--list"]).stdout,
+        message!("{}\n" => "trust.no-file-trusted")
+    );
 }
 
 #[test]
 fn a_file_that_only_tightens_needs_no_trust_and_a_broken_one_gets_none() {
     let project = Project::new();
-    assert!(project.stockade(&["trust", "--yes"]).stdout.contains("no file of the project"));
+    assert!(
+        project
+            .stockade(&["trust", "--yes"])
+            .stdout
+            .contains(message!("trust.no-file-project-trust"))
+    );
     project.write("stockade.toml", "rules.deny = ['Bash(x)']\n");
     let told = project.stockade(&["trust", "--yes"]);
     assert_eq!((told.code, told.stdout.contains("loosens nothing")), (0, true), "{told:?}");
@@ -57,7 +70,7 @@ fn a_trusted_file_stays_so_if_its_person_edits_it_with_rules_add() {
     let project = Project::new();
     project.write("stockade.toml", LOOSE);
     let told = project.stockade(&["rules", "add", "--allow", "Bash(x)"]);
-    assert!(told.stderr.contains("until it is trusted"), "{told:?}");
+    assert!(told.stderr.contains(message!("edit.nothing-until-trusted")), "{told:?}");
     assert_eq!(project.stockade(&["run", "--", "true"]).code, 125);
     assert_eq!(project.stockade(&["trust", "--yes"]).code, 0);
     let told = project.stockade(&["rules", "add", "--allow", "Bash(y)"]);

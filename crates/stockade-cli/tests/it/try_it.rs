@@ -44,7 +44,11 @@ fn the_seven_steps_work_as_written() {
     let told = project.stockade(&["check", "shell", "echo hello world"]);
     assert_eq!((told.code, told.stdout.contains("ask by Bash ")), (3, true), "{told:?}");
     let told = project.stockade(&["shell", "echo hello world"]);
-    assert_eq!((told.code, told.stderr.contains("nobody can be asked")), (126, true), "{told:?}");
+    assert_eq!(
+        (told.code, told.stderr.contains(message!("question.person-allow-nobody-can"))),
+        (126, true),
+        "{told:?}"
+    );
     // 6. Add a deny rule for Bash(curl *), then try to run curl example.com.
     let told = project.stockade(&["rules", "add", "--deny", "Bash(curl *)"]);
     assert_eq!(told.code, 0, "{told:?}");

@@ -39,7 +39,7 @@ fn a_status_that_engines_use_for_themselves_is_the_programs_if_it_ran() {
         }
         let report = project.run(&["no-such-program"]);
         assert_eq!(report["exit_code"], 127, "{report}");
-        assert_eq!(report["failure"]["step"], "find the program", "{report}");
+        assert_eq!(report["failure"]["kind"], "missing-program", "{report}");
         project.nothing_is_left("none");
     }
 }

@@ -31,7 +31,11 @@ fn a_plan_shows_every_step_and_runs_nothing() {
     let args: Vec<&str> = args.into_iter().filter(|word| *word != "--json").collect();
     let output = project.command(&[&["check", "run"], args.as_slice()].concat()).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    for step in ["create a container of the image", "read-only", "kill and remove the container"] {
+    for step in [
+        message!("text.create-container-image-named"),
+        "read-only",
+        message!("text.kill-remove-container"),
+    ] {
         assert!(shown.contains(step), "{step}: {shown}");
     }
     project.nothing_is_left("none");
@@ -43,6 +47,9 @@ fn without_an_image_there_is_no_container() {
     project.policy("");
     std::fs::write(project.beside("policy.toml"), "box.tier = 'container'\n").unwrap();
     let report = project.run(&["true"]);
-    assert_eq!(report["failure"]["step"], "find the image", "{report}");
-    assert!(text(&report["failure"], "remedy").contains("stockade image import"), "{report}");
+    assert_eq!(report["failure"]["kind"], "find-image", "{report}");
+    assert!(
+        text(&report["failure"], "remedy").contains(message!("container.name-one-box-image")),
+        "{report}"
+    );
 }

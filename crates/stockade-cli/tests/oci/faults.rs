@@ -18,8 +18,8 @@ use crate::support::{
 #[test]
 fn without_its_program_a_tier_says_what_it_would_have_run() {
     for (tier, command, install) in [
-        (Tier::Container, "podman create --name stockade-", "apt-get install podman"),
-        (Tier::Gvisor, "runsc --root=", "apt-get install runsc"),
+        (Tier::Container, "podman create --name stockade-", message!("engine.install-one-apt-get")),
+        (Tier::Gvisor, "runsc --root=", message!("gvisor.install-gvisor-apt-get")),
     ] {
         let Some(project) = Project::new(tier) else { continue };
         let args = project.run_args(&[], &["true"]);
@@ -40,8 +40,8 @@ fn an_image_that_is_not_there_is_a_failure_with_the_remedy() {
         let Some(project) = Project::new(tier) else { continue };
         let report = project.run_with(&["--image", "localhost/not-there"], &["true"]);
         let failure = &report["failure"];
-        assert_eq!(failure["step"], "find the image", "{report}");
-        let remedy = "stockade image import DIR localhost/not-there";
+        assert_eq!(failure["kind"], "find-image", "{report}");
+        let remedy = message!("image.stockade-image-import-dir", "localhost/not-there");
         assert!(text(failure, "remedy").contains(remedy), "{report}");
         project.nothing_is_left("none");
     }
@@ -84,7 +84,10 @@ fn an_engine_that_dies_while_the_program_runs_is_a_failure() {
     let output = child.wait_with_output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let message = text(&report["failure"], "message");
-    assert!(message.contains("killed by signal 9") && message.contains("removed"), "{report}");
+    assert!(
+        message.contains(message!("ended.killed-signal", "9")) && message.contains("removed"),
+        "{report}"
+    );
     assert!(report["failure"]["remedy"].is_string(), "{report}");
     project.nothing_is_left(&marker);
 }
@@ -94,7 +97,7 @@ fn a_runsc_that_dies_while_the_program_runs_is_a_failure() {
     let Some(project) = Project::new(Tier::Gvisor) else { return };
     let (report, marker) = killed(&project, &["runsc", "--root=", "TMP", "run", "--bundle="]);
     let message = text(&report["failure"], "message");
-    assert!(message.contains("runsc ended before the program"), "{report}");
+    assert!(message.contains(message!("ended.runsc-ended-before-program")), "{report}");
     project.nothing_is_left(&marker);
 }
 

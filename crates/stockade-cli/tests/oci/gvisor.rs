@@ -38,5 +38,5 @@ fn a_plan_says_that_there_is_another_kernel() {
     let args = ["check", "run", "--explain", "--policy", policy.to_str().unwrap(), "--", "true"];
     let output = project.command(&args).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(shown.contains("a kernel of its own (gVisor)"), "{shown}");
+    assert!(shown.contains(message!("text.start-kernel-own-gvisor")), "{shown}");
 }

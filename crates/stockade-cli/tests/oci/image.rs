@@ -48,7 +48,7 @@ fn what_is_no_root_file_system_is_refused_and_leaves_nothing() {
     for (source, said) in [
         (folder.path().join("not-there"), "not-there"),
         (zipped, "gunzip"),
-        (nonsense, "plain tar file"),
+        (nonsense, message!("image.plain-tar-file-folder")),
     ] {
         let mut command = stockade();
         command.env("XDG_DATA_HOME", folder.path().join("data"));
@@ -61,5 +61,7 @@ fn what_is_no_root_file_system_is_refused_and_leaves_nothing() {
         assert_eq!(left, 0, "{source:?}");
     }
     let output = stockade().args(["image", "import", "x", "--", "--privileged"]).output().unwrap();
-    assert!(String::from_utf8(output.stderr).unwrap().contains("no name of an image"));
+    assert!(
+        String::from_utf8(output.stderr).unwrap().contains(message!("oci.no-name-image-letters"))
+    );
 }

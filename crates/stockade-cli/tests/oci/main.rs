@@ -6,6 +6,9 @@
 #![expect(clippy::indexing_slicing, reason = "a field that is not there fails the test")]
 #![expect(clippy::disallowed_methods, reason = "the tests start programs, and control halves")]
 
+#[macro_use]
+#[path = "../../../stockade/tests/shared/messages.rs"]
+mod messages;
 mod calls;
 mod container;
 mod doctor;

@@ -67,7 +67,11 @@ fn a_program_that_was_started_by_a_link_in_the_project_runs_nothing_there() {
             let report = report(command);
             assert_eq!(report["ok"], runs, "{tier:?} {name}: {report}");
             let why = report["failure"]["message"].as_str().unwrap_or_default();
-            assert_eq!(why.contains("is a link by which"), !runs, "{tier:?} {name}: {report}");
+            assert_eq!(
+                why.contains(message!("own.link-stockade-started-sandbox")),
+                !runs,
+                "{tier:?} {name}: {report}"
+            );
         }
     }
 }

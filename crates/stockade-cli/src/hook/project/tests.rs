@@ -64,7 +64,7 @@ fn what_another_user_made_above_does_not_widen_the_root() {
         };
         // The marker alone.
         chown(at("shared").join(marker), Some(OTHER), None).unwrap();
-        stays(&format!("belongs to user {OTHER}"));
+        stays(message!("project.belongs-user", OTHER));
         chown(at("shared").join(marker), Some(0), None).unwrap();
         // A level on the way.
         chown(at("shared/mine"), Some(OTHER), None).unwrap();
@@ -72,14 +72,14 @@ fn what_another_user_made_above_does_not_widen_the_root() {
         chown(at("shared/mine"), Some(0), None).unwrap();
         // The level of the marker.
         chown(at("shared"), Some(OTHER), None).unwrap();
-        stays(&format!("belongs to user {OTHER}"));
+        stays(message!("project.belongs-user", OTHER));
         chown(at("shared"), Some(0), None).unwrap();
         // One in which everybody can replace it; with the sticky bit nobody can.
         let mode = |mode: u32| {
             std::fs::set_permissions(at("shared"), std::fs::Permissions::from_mode(mode)).unwrap();
         };
         mode(0o777);
-        stays("everybody can replace");
+        stays(message!("project.everybody-can-replace-files"));
         mode(0o1777);
         assert_eq!(found().root, at("shared"), "{marker}");
     }

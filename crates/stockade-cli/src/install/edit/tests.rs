@@ -121,17 +121,26 @@ fn copies_of_the_hook_go_too_and_others_stay() {
 #[test]
 fn a_file_that_is_not_understood_is_named_with_the_place() {
     for (text, place) in [
-        ("", "settings.json:1:1: a value is expected here, and the file ends"),
-        ("[]", "settings.json:1:1: settings are an object"),
-        ("{\n  \"a\": 1\n  \"b\": 2\n}", "settings.json:3:3: a comma or } is expected"),
-        ("{\n  'a': 1\n}", "settings.json:2:3: a key in double quotes"),
-        ("{\"a\": tru}", "settings.json:1:7: \"tru\" is no value"),
-        ("{\"a\": \"x}", "settings.json:1:7: this text has no end"),
-        ("{\"a\": 1, \"a\": 2}", "settings.json:1:10: the key \"a\" is there twice"),
-        ("{} x", "settings.json:1:4: nothing is expected here"),
-        ("{ /* x", "settings.json:1:3: this comment has no end"),
-        ("{\"hooks\": []}", "settings.json:1:11: `hooks` is no object"),
-        ("{\"hooks\": {\"PreToolUse\": {}}}", "settings.json:1:26: `PreToolUse` is no list"),
+        ("", message!("settings.json:1:1: {}" => "document.value-expected-here-file")),
+        ("[]", message!("settings.json:1:1: {}" => "edit.settings-object")),
+        (
+            "{\n  \"a\": 1\n  \"b\": 2\n}",
+            message!("settings.json:3:3: {}" => "document.comma-expected", "}"),
+        ),
+        ("{\n  'a': 1\n}", message!("settings.json:2:3: {}" => "document.key-in-quotes")),
+        ("{\"a\": tru}", message!("settings.json:1:7: {}" => "document.no-value", "\"tru\"")),
+        ("{\"a\": \"x}", message!("settings.json:1:7: {}" => "document.text-no-end")),
+        (
+            "{\"a\": 1, \"a\": 2}",
+            message!("settings.json:1:10: the {}" => "index.key-twice", "\"a\""),
+        ),
+        ("{} x", message!("settings.json:1:4: {}" => "document.nothing-expected-here")),
+        ("{ /* x", message!("settings.json:1:3: {}" => "document.comment-no-end")),
+        ("{\"hooks\": []}", message!("settings.json:1:11: {}" => "edit.hooks-no-object")),
+        (
+            "{\"hooks\": {\"PreToolUse\": {}}}",
+            message!("settings.json:1:26: {}" => "edit.pretooluse-no-list"),
+        ),
     ] {
         let error = with_hook(path(), Some(text), COMMAND).unwrap_err().to_string();
         assert!(error.starts_with(&format!("edit {place}")), "{text:?}: {error}");

@@ -120,7 +120,10 @@ fn the_folder_that_a_line_enters_is_where_a_patch_applies() {
         format!("cd sub && apply_patch <<'EOF'\n{}EOF", patch(&format!("*** Add File: {path}\n+x")))
     };
     silent(&sent(&project, &PRE, &bash(&project, &line("../a.txt"))));
-    refused(&sent(&project, &PRE, &bash(&project, &line("../../a.txt"))), "above the root");
+    refused(
+        &sent(&project, &PRE, &bash(&project, &line("../../a.txt"))),
+        message!("path.nothing-above-root"),
+    );
     refused(&sent(&project, &PRE, &bash(&project, &line("../.mcp.json"))), "protected");
 }
 

@@ -112,7 +112,10 @@ fn a_line_that_fails_on_a_hidden_file_is_told_why() {
         let said = output(&sent(&project, &PRE, &bash(&project, line)));
         let ran = boxed::run(&project, said["updatedInput"]["command"].as_str().unwrap());
         assert_ne!(ran.code, 0, "{line}: {ran:?}");
-        assert!(ran.stderr.contains(".env\" is hidden in the sandbox"), "{line}: {ran:?}");
+        assert!(
+            ran.stderr.contains(message!(".env\" {}" => "visibility.hidden")),
+            "{line}: {ran:?}"
+        );
     }
     assert_eq!(std::fs::read_to_string(project.path(".env")).unwrap(), "KEY=s3cret\n");
     // A file that is not there yet is created.

@@ -51,7 +51,7 @@ fn a_question_is_asked_only_in_modes_that_ask_a_person() {
     assert_eq!(said["permissionDecision"], "deny");
     assert_eq!(said.get("updatedInput"), None, "{said}");
     let reason = said["permissionDecisionReason"].as_str().unwrap();
-    assert!(reason.contains("a person would have to allow it"), "{reason}");
+    assert!(reason.contains(message!("judgement.person-would-allow")), "{reason}");
 }
 
 #[test]
