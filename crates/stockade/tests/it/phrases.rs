@@ -4,6 +4,8 @@
 //! A text in a test repeats a phrase if three words in a row of it are in a text of the sources. What a
 //! test says itself when it fails or is skipped does not count, and neither do commands that it runs.
 
+#![expect(clippy::indexing_slicing, reason = "places in a text that was found there")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -42,9 +44,9 @@ fn literals(code: &str) -> (Vec<Literal<'_>>, Vec<u8>) {
             let length = code[start..].find(&close).unwrap();
             found.push(Literal { at, text: &code[start..start + length] });
             start + length + close.len()
-        } else if rest.starts_with('"') {
-            let length = quoted_length(&rest[1..]);
-            found.push(Literal { at, text: &rest[1..=length] });
+        } else if let Some(quoted) = rest.strip_prefix('"') {
+            let length = quoted_length(quoted);
+            found.push(Literal { at, text: &quoted[..length] });
             at + length + 2
         } else if let Some(length) = character_length(rest) {
             at + length
@@ -225,11 +227,11 @@ fn messages(package: &str) -> BTreeMap<String, String> {
 /// A message is in one file once, in the order of the ids, and a test looks for it.
 #[test]
 fn every_message_has_one_line_and_a_test() {
-    let tests: String = sources().iter().map(|source| parts(source).1.to_owned()).collect();
+    let code: String = sources().iter().map(|source| parts(source).1.to_owned()).collect();
     let mut texts = BTreeMap::new();
     for package in ["stockade-shell", "stockade-policy", "stockade", "stockade-cli"] {
         for (id, text) in messages(package) {
-            assert!(tests.contains(&format!("\"{id}\"")), "no test looks for {id}");
+            assert!(code.contains(&format!("\"{id}\"")), "no test looks for {id}");
             let other = texts.insert(text, id.clone());
             assert_eq!(other, None, "{id} is there already");
         }

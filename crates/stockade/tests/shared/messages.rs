@@ -35,7 +35,7 @@ pub(crate) fn text(id: &str, values: &[&dyn Display]) -> &'static str {
         let longest = parts.iter().copied().max_by_key(|part| part.len()).unwrap_or_default();
         return longest.trim().to_owned().leak();
     }
-    assert_eq!(parts.len(), values.len() + 1, "values of {id:?}: {text}");
+    assert_eq!(parts.len().checked_sub(1), Some(values.len()), "values of {id:?}: {text}");
     let mut whole = String::new();
     for (number, part) in parts.iter().enumerate() {
         whole.push_str(part);
