@@ -20,10 +20,10 @@ fn rules() -> Result<String, Box<dyn Error>> {
     let data: Map<String, Value> = toml::from_str(&fs::read_to_string(file)?)?;
     let named = data.get("rules").and_then(|rules| rules.get("named"));
     let named = named.and_then(Value::as_array).ok_or("named rules in the shipped policy")?;
-    let mut text = String::from("pub(super) static SHIPPED: &[super::Shipped] = &[\n");
+    let mut text = String::from("pub(super) static SHIPPED: &[super::ShippedRule] = &[\n");
     for entry in named {
         let of = |key: &str| entry.get(key).ok_or(format!("{key} in every named rule"));
-        text.push_str("    super::Shipped {");
+        text.push_str("    super::ShippedRule {");
         for (key, field) in [("name", "name"), ("decision", "decision"), ("reason", "reason")]
             .into_iter()
             .chain([("instead", "instead")])

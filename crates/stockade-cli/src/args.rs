@@ -15,7 +15,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use agent::{Agent, Answered, Hook, HookOptions, Install, Scope, When};
+pub(crate) use agent::{Agent, Hook, HookOptions, Install, PersonAnswer, Scope, When};
 pub(crate) use audit::{Audit, AuditShow, AuditStats, AuditVerify, AuditWhat};
 use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use code::{Code, SourceText};
@@ -234,7 +234,7 @@ pub(crate) struct Shell {
     pub(crate) only: Vec<String>,
     /// Written by `stockade hook`: what a person said in the agent, `yes` or `none`; refusals stand
     #[arg(long, value_name = "ANSWER", conflicts_with = "only")]
-    pub(crate) answered: Option<Answered>,
+    pub(crate) answered: Option<PersonAnswer>,
     /// Give the line a terminal of its own
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) tty: bool,

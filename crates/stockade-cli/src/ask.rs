@@ -69,14 +69,14 @@ impl Approver for Terminal {
     fn answer(&self, prompt: &Prompt, patience: Duration) -> ApproverAnswer {
         let Some(terminal) = self.open() else { return ApproverAnswer::Nobody };
         let until = Instant::now().checked_add(patience);
-        let mut asked = Asked { terminal: &terminal, until };
+        let mut asked = TimedTerminal { terminal: &terminal, until };
         match self.put(prompt, patience, &mut asked) {
             Ok(answer) => answer,
-            Err(Stopped::Late) => {
+            Err(NoAnswer::Late) => {
                 asked.tell("\nnobody answered in time: no\n");
                 ApproverAnswer::Silence
             }
-            Err(Stopped::Lost) => ApproverAnswer::Nobody,
+            Err(NoAnswer::Lost) => ApproverAnswer::Nobody,
         }
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn open() -> Option<File> {
 }
 
 /// Why there is no answer.
-enum Stopped {
+enum NoAnswer {
     /// Its time is over.
     Late,
     /// The terminal went away.
@@ -101,22 +101,24 @@ impl Terminal {
         &self,
         prompt: &Prompt,
         patience: Duration,
-        asked: &mut Asked<'_>,
-    ) -> Result<ApproverAnswer, Stopped> {
+        asked: &mut TimedTerminal<'_>,
+    ) -> Result<ApproverAnswer, NoAnswer> {
         let policy = self.policy.as_ref().map(|path| path.display().to_string());
         asked.tell(&preview(prompt, policy.as_deref()));
-        let offer = Offered::of(&prompt.offer, self.policy.is_some());
+        let offer = AnswerChoice::of(&prompt.offer, self.policy.is_some());
         let keys = offer.keys();
         let seconds = patience.as_secs();
         // What was typed before the question was seen is no answer to it.
         let flushed = tcflush(asked.terminal, QueueSelector::IFlush);
-        flushed.map_err(|_gone| Stopped::Lost)?;
+        flushed.map_err(|_gone| NoAnswer::Lost)?;
         loop {
             asked.tell(&format!("run it? [{keys}] {FAINT}(no in {seconds} s){FAINT:#} "));
             match (asked.line()?.trim(), offer) {
                 ("y" | "yes", _) => return Ok(ApproverAnswer::Once),
-                ("s", Offered::Session | Offered::Always) => return Ok(ApproverAnswer::Session),
-                ("a", Offered::Always) => return Ok(self.keep(&prompt.offer, asked)),
+                ("s", AnswerChoice::Session | AnswerChoice::Always) => {
+                    return Ok(ApproverAnswer::Session);
+                }
+                ("a", AnswerChoice::Always) => return Ok(self.keep(&prompt.offer, asked)),
                 ("n" | "no", _) => return Ok(ApproverAnswer::No),
                 ("r", _) => {
                     asked.tell("why not? ");
@@ -128,7 +130,7 @@ impl Terminal {
     }
 
     /// Writes the offered rules down. Where that fails, the yes holds for the session.
-    fn keep(&self, offer: &Offer, asked: &mut Asked<'_>) -> ApproverAnswer {
+    fn keep(&self, offer: &Offer, asked: &mut TimedTerminal<'_>) -> ApproverAnswer {
         let (Offer::Always(rules), Some(path)) = (offer, &self.policy) else {
             return ApproverAnswer::Session;
         };
@@ -145,13 +147,13 @@ impl Terminal {
 
 /// Which answers there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Offered {
+enum AnswerChoice {
     Once,
     Session,
     Always,
 }
 
-impl Offered {
+impl AnswerChoice {
     fn of(offer: &Offer, has_file: bool) -> Self {
         match offer {
             Offer::Once => Self::Once,
@@ -252,7 +254,7 @@ fn preview(prompt: &Prompt, policy: Option<&str>) -> String {
 }
 
 /// A terminal that is read until its time is over.
-struct Asked<'t> {
+struct TimedTerminal<'t> {
     terminal: &'t File,
     until: Option<Instant>,
 }
@@ -260,7 +262,7 @@ struct Asked<'t> {
 /// More than this is no answer.
 const LINE_BYTES_MAX: usize = 4096;
 
-impl Asked<'_> {
+impl TimedTerminal<'_> {
     /// Colour only where the terminal and the person want it. A terminal that takes nothing gives
     /// nothing either, which the next read shows.
     fn tell(&mut self, text: &str) {
@@ -271,12 +273,12 @@ impl Asked<'_> {
     }
 
     /// A line that was typed; the end of the input is a no.
-    fn line(&mut self) -> Result<String, Stopped> {
+    fn line(&mut self) -> Result<String, NoAnswer> {
         let mut typed = Vec::new();
         loop {
             self.wait()?;
             let mut bytes = [0_u8; 256];
-            let read = self.terminal.read(&mut bytes).map_err(|_gone| Stopped::Lost)?;
+            let read = self.terminal.read(&mut bytes).map_err(|_gone| NoAnswer::Lost)?;
             if read == 0 {
                 return Ok("n".to_owned());
             }
@@ -287,23 +289,23 @@ impl Asked<'_> {
         }
     }
 
-    fn wait(&self) -> Result<(), Stopped> {
+    fn wait(&self) -> Result<(), NoAnswer> {
         loop {
             let left = match self.until {
                 None => None,
                 Some(until) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return Err(Stopped::Late);
+                        return Err(NoAnswer::Late);
                     }
-                    Some(Timespec::try_from(left).map_err(|_endless| Stopped::Late)?)
+                    Some(Timespec::try_from(left).map_err(|_endless| NoAnswer::Late)?)
                 }
             };
             let mut watched = [PollFd::new(self.terminal, PollFlags::IN)];
             match poll(&mut watched, left.as_ref()) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Ok(()),
-                Err(_gone) => return Err(Stopped::Lost),
+                Err(_gone) => return Err(NoAnswer::Lost),
             }
         }
     }

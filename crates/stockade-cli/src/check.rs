@@ -114,22 +114,22 @@ fn show(call: ToolCall, common: &Common, only: &[String], depth: Depth) -> Answe
 }
 
 /// What would be done, and what instead where user namespaces are refused.
-struct Planned {
+struct PlannedForms {
     first: Result<Description, Failure>,
     otherwise: Option<Otherwise>,
 }
 
-fn plan_for(call: &ToolCall, examiner: &Examiner, examination: &Examination) -> Planned {
+fn plan_for(call: &ToolCall, examiner: &Examiner, examination: &Examination) -> PlannedForms {
     if matches!(call.tool, Tool::File(_)) {
-        return Planned { first: describe_files(&examination.confinement), otherwise: None };
+        return PlannedForms { first: describe_files(&examination.confinement), otherwise: None };
     }
     let (confinement, machine) = (&examination.confinement, probe());
     let declared = examiner.registered(call).map(|tool| tool.declaration.tier);
     if declared == Some(Tier::Inline) {
-        return Planned { first: describe_closure(confinement), otherwise: None };
+        return PlannedForms { first: describe_closure(confinement), otherwise: None };
     }
     let tier = declared.unwrap_or(examiner.policy().tier);
-    Planned {
+    PlannedForms {
         first: describe(tier, confinement, machine),
         otherwise: otherwise(tier, confinement, machine),
     }
@@ -186,7 +186,7 @@ fn print(examination: &Examination) -> Result<(), print::StdoutError> {
     Ok(())
 }
 
-fn print_planned(plan: &Planned) -> Result<(), print::StdoutError> {
+fn print_planned(plan: &PlannedForms) -> Result<(), print::StdoutError> {
     match &plan.first {
         Ok(description) => print_plan(description, "")?,
         Err(failure) => {
@@ -313,7 +313,7 @@ struct WirePlan<'a> {
 }
 
 impl<'a> CheckOutput<'a> {
-    fn new(examination: &'a Examination, plan: Option<&'a Planned>) -> Self {
+    fn new(examination: &'a Examination, plan: Option<&'a PlannedForms>) -> Self {
         let ruling = &examination.ruling;
         let finding = |one: &'a stockade::inspect::Finding| WireFinding {
             axis: one.axis.name(),

@@ -13,7 +13,7 @@ use crate::args::Demo;
 use crate::exit_code::Status;
 use crate::print::{BAD, FAINT, GOOD, escape};
 use crate::{Answer, print};
-use battery::{Case, Expected};
+use battery::{Case, Expectation};
 use project::Project;
 
 /// Runs the battery; the status says whether every call came out as expected.
@@ -35,7 +35,7 @@ pub(crate) fn demo(demo: &Demo) -> Answer {
         print::line(&format!("{}\n", kept(outcome)))?;
     }
     for case in battery::cases(&project) {
-        let result = Ran::new(case, &stockade);
+        let result = CaseRun::new(case, &stockade);
         if !demo.json {
             print(&result)?;
         }
@@ -83,14 +83,14 @@ fn unboxed(failure: &Failure, demo: &Demo) -> Status {
 
 /// One call of the battery with its report.
 #[derive(Serialize)]
-struct Ran {
+struct CaseRun {
     label: &'static str,
     expected: String,
     as_expected: bool,
     report: Report,
 }
 
-impl Ran {
+impl CaseRun {
     fn new(case: Case, stockade: &Stockade) -> Self {
         let Case { label, call, expected, prints } = case;
         let report = stockade.run(call);
@@ -113,12 +113,12 @@ struct DemoOutput<'a> {
     tier: &'static str,
     enforcement: &'a [Enforced],
     ok: bool,
-    calls: &'a [Ran],
+    calls: &'a [CaseRun],
 }
 
-fn print(result: &Ran) -> Result<(), print::StdoutError> {
+fn print(result: &CaseRun) -> Result<(), print::StdoutError> {
     let (style, mark) = if result.as_expected { (GOOD, "ok  ") } else { (BAD, "FAIL") };
-    let came = Expected::of(&result.report);
+    let came = Expectation::of(&result.report);
     print::line(&format!("{style}{mark}{style:#} {:<50} {came}", result.label))?;
     if !result.as_expected {
         print::line(&format!("       expected {}", result.expected))?;

@@ -64,11 +64,11 @@ struct Row<'a> {
     number: usize,
     start: usize,
     text: &'a str,
-    labels: Vec<Placed>,
+    labels: Vec<PlacedLabel>,
 }
 
 /// A label within a physical line.
-struct Placed {
+struct PlacedLabel {
     /// In bytes of the physical line.
     span: Span,
     text: String,
@@ -89,7 +89,7 @@ pub(crate) fn render(line: &str, labels: &[Label]) -> String {
     let wanted =
         |row: &Row| if labelled { !row.labels.is_empty() } else { row.number <= LINES_BARE };
     let mut out = Vec::new();
-    let mut left = Left::default();
+    let mut left = OmittedLines::default();
     for row in &rows {
         if wanted(row) {
             left.tell(row.start, gutter, &mut out);
@@ -107,12 +107,12 @@ const LINES_BARE: usize = 10;
 
 /// Lines that are not shown: how many, and where the first begins.
 #[derive(Default)]
-struct Left {
+struct OmittedLines {
     lines: usize,
     from: usize,
 }
 
-impl Left {
+impl OmittedLines {
     fn add(&mut self, row: &Row<'_>) {
         self.from = if self.lines == 0 { row.start } else { self.from };
         self.lines = self.lines.saturating_add(1);
@@ -154,7 +154,7 @@ fn place(line: &str, label: &Label, rows: &mut [Row<'_>]) {
     let Some(row) = rows.get_mut(first.saturating_sub(1)) else { return };
     let within = |at: usize| at.saturating_sub(row.start).min(row.text.len());
     let span = Span { start: within(start), end: within(end) };
-    row.labels.push(Placed { span, text, weight: label.weight });
+    row.labels.push(PlacedLabel { span, text, weight: label.weight });
 }
 
 fn draw(row: &Row<'_>, gutter: usize, out: &mut Vec<String>) {

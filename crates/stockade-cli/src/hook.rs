@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use answer::{Answer, Decided};
+use answer::{Answer, DecidedAnswer};
 use clap::error::ErrorKind;
 use event::{Event, Kind};
 pub(crate) use guard::guard;
@@ -195,7 +195,7 @@ fn say(answer: Answer, agent: Agent) -> ExitCode {
     // Without it the agent would do more than was decided: run what is refused, not ask, or run a
     // line in no box.
     let restriction = match &answer {
-        Answer::Decided(Decided { decision: Decision::Allow, input: None, .. })
+        Answer::Decided(DecidedAnswer { decision: Decision::Allow, input: None, .. })
         | Answer::Silent => None,
         Answer::Decided(decided) => Some(decided.reason.clone()),
     };
@@ -224,7 +224,7 @@ fn refuse(why: &str) -> ExitCode {
         print::escape(why).replace('\n', " ")
     );
     print::error_lines(&reason);
-    let answer = Answer::Decided(Decided::deny(reason));
+    let answer = Answer::Decided(DecidedAnswer::deny(reason));
     if let Some(wire) = answer.wire(kind, Agent::Claude) {
         // If nobody takes it, the status still refuses.
         let _unheard = print::json(&wire).is_err();

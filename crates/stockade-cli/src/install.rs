@@ -13,7 +13,7 @@ use stockade::shell::quoted;
 use crate::args::{Agent, Install, Scope};
 use crate::exit_code::Status;
 use crate::{Answer, hook, print};
-use edit::Edited;
+use edit::EditedText;
 use settings_file::SettingsFile;
 
 /// Installs or removes.
@@ -22,10 +22,10 @@ pub(crate) fn install(install: &Install) -> Answer {
     let within = (install.scope != Scope::User).then_some(install.root.as_path());
     let file = SettingsFile::read(&path, within)?;
     let command = command(install)?;
-    let Edited { text, exact } = if install.remove {
+    let EditedText { text, exact } = if install.remove {
         edit::without_hook(&file.path, file.text.as_deref())?
     } else {
-        Edited {
+        EditedText {
             text: Some(edit::with_hook(&file.path, file.text.as_deref(), &command)?),
             exact: true,
         }

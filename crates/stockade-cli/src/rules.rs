@@ -106,19 +106,19 @@ fn files(target: &Target) -> Result<Vec<(PathBuf, Whose)>, Box<dyn std::error::E
 }
 
 #[derive(Serialize)]
-struct Tested {
+struct TestSummary {
     rules: usize,
     examples: usize,
-    failed: Vec<Failed>,
+    failed: Vec<TestFailure>,
 }
 
 #[derive(Serialize)]
-struct Failed {
+struct TestFailure {
     source: Option<String>,
     message: String,
 }
 
-impl Failed {
+impl TestFailure {
     fn new(path: &Path, (line, message): (usize, String)) -> Self {
         Self { source: Some(format!("{}:{line}", path.display())), message }
     }
@@ -127,11 +127,11 @@ impl Failed {
 /// Runs the examples of all rules. A file whose examples do not hold does not load: those are all
 /// that is told then.
 fn test(test: &RulesTest) -> Answer {
-    let mut tested = Tested { rules: 0, examples: 0, failed: Vec::new() };
+    let mut tested = TestSummary { rules: 0, examples: 0, failed: Vec::new() };
     let policy = match setup::sources(&test.sources).load() {
         Ok(policy) => policy,
         Err(LoadError::Examples { path, failed }) => {
-            tested.failed = failed.into_iter().map(|one| Failed::new(&path, one)).collect();
+            tested.failed = failed.into_iter().map(|one| TestFailure::new(&path, one)).collect();
             return told(&tested, test);
         }
         Err(error) => return Err(error.into()),
@@ -144,19 +144,19 @@ fn test(test: &RulesTest) -> Answer {
             if let Err(error) = rule.check(example) {
                 let source = rule.place();
                 let message = format!("the rule {:?}: {}", rule.text(), error.message);
-                tested.failed.push(Failed { source, message });
+                tested.failed.push(TestFailure { source, message });
             }
         }
     }
     for one in lines::tried(&test.sources.root, &policy)? {
         tested.examples = tested.examples.saturating_add(1);
-        let failed = one.wrong.map(|message| Failed { source: one.place, message });
+        let failed = one.wrong.map(|message| TestFailure { source: one.place, message });
         tested.failed.extend(failed);
     }
     told(&tested, test)
 }
 
-fn told(tested: &Tested, test: &RulesTest) -> Answer {
+fn told(tested: &TestSummary, test: &RulesTest) -> Answer {
     if test.json {
         print::json(tested)?;
     } else {
@@ -165,7 +165,7 @@ fn told(tested: &Tested, test: &RulesTest) -> Answer {
             let line = format!("{place}: {}", one.message);
             print::line(&format!("{BAD}failed{BAD:#} {}", escape(&line)))?;
         }
-        let Tested { rules, examples, failed } = tested;
+        let TestSummary { rules, examples, failed } = tested;
         let style = if failed.is_empty() { GOOD } else { BAD };
         let summary = match failed.len() {
             0 => format!("{examples} examples of {rules} rules hold"),

@@ -15,7 +15,7 @@ use stockade::policy::{Dialect, LoadError, Mode, PolicyFiles, Sources, TrustStor
 use stockade::tier::Tier;
 use stockade::{Builder, OpenError, Policy, Stockade, ToolCall, default_journal};
 
-use crate::args::{self, Agent, Answered, Common, HookOptions, Net};
+use crate::args::{self, Agent, Common, HookOptions, Net, PersonAnswer};
 use crate::ask::Terminal;
 use crate::print;
 
@@ -63,23 +63,26 @@ fn builder_of(common: &Common, policy: Policy) -> Result<Builder, SetupError> {
 /// Opens what a line needs that `stockade hook` has put into the box. The agent gets what it would
 /// get from the line alone, so that nothing is told of the policy; the hooks of its settings have
 /// been asked by the agent itself.
-pub(crate) fn hooked_stockade(common: &Common, answered: Answered) -> Result<Stockade, SetupError> {
+pub(crate) fn hooked_stockade(
+    common: &Common,
+    answered: PersonAnswer,
+) -> Result<Stockade, SetupError> {
     let sources = Sources { agents_run_hooks: true, ..sources(&common.sources) };
     let policy = overridden(sources.load()?, common, &[])?;
     let journal = journal(common.journal.as_deref())?;
     let builder = Stockade::builder(&common.sources.root, policy).journal(&journal);
     let builder = match answered {
-        Answered::Yes => builder.approver(Arc::new(Agreed)),
-        Answered::None => builder,
+        PersonAnswer::Yes => builder.approver(Arc::new(AgreedPerson)),
+        PersonAnswer::None => builder,
     };
     builder.pool(PoolSize::NoTemplates).open().map_err(SetupError::Open)
 }
 
 /// The person who said yes in the agent, where the hook had put the question.
 #[derive(Debug)]
-struct Agreed;
+struct AgreedPerson;
 
-impl Approver for Agreed {
+impl Approver for AgreedPerson {
     fn name(&self) -> &'static str {
         "agent"
     }

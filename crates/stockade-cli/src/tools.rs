@@ -21,7 +21,7 @@ pub(crate) fn tools(tools: &Tools) -> Answer {
             let all = all(&setup::sources(&list.sources).load()?);
             if list.json {
                 let tools: Vec<McpTool<'_>> = all.iter().map(McpTool::of).collect();
-                print::json(&Listed { tools })?;
+                print::json(&ToolList { tools })?;
             } else {
                 all.iter().try_for_each(print_line)?;
             }
@@ -41,7 +41,7 @@ pub(crate) fn tools(tools: &Tools) -> Answer {
 }
 
 /// A tool as it is shown.
-struct Shown {
+struct ToolView {
     name: String,
     description: String,
     input: Value,
@@ -53,27 +53,27 @@ struct Shown {
     source: String,
 }
 
-fn all(policy: &Policy) -> Vec<Shown> {
+fn all(policy: &Policy) -> Vec<ToolView> {
     let ours = builtin_tools().into_iter().map(|tool| of_ours(tool, policy));
     let registry = Registry::of(&policy.tools, Path::new("."));
     let registered = registry.all().into_iter().map(|tool| of_registry(&tool.declaration));
     ours.chain(registered.collect::<Vec<_>>()).collect()
 }
 
-fn of_ours(tool: BuiltinTool, policy: &Policy) -> Shown {
+fn of_ours(tool: BuiltinTool, policy: &Policy) -> ToolView {
     let BuiltinTool { name, description, input, risk } = tool;
     let runs = risk.iter().any(|risk| risk == Risk::Executes.name());
     let tier = if runs { policy.tier.to_string() } else { "inline".to_owned() };
     let idempotent = risk.iter().all(|risk| risk == Risk::Reads.name());
     let source = "shipped".to_owned();
-    Shown { name, description, input, risks: risk, tier, idempotent, limits: None, source }
+    ToolView { name, description, input, risks: risk, tier, idempotent, limits: None, source }
 }
 
-fn of_registry(tool: &Declaration) -> Shown {
+fn of_registry(tool: &Declaration) -> ToolView {
     let limits = &tool.limits;
     let memory = limits.memory.map(|most| format!(", {most}"));
     let limits = format!("{:?}{}", limits.wall, memory.unwrap_or_default());
-    Shown {
+    ToolView {
         name: tool.name.to_string(),
         description: tool.description.clone(),
         input: tool.input.written().clone(),
@@ -85,7 +85,7 @@ fn of_registry(tool: &Declaration) -> Shown {
     }
 }
 
-fn missing(name: &str, all: &[Shown]) -> String {
+fn missing(name: &str, all: &[ToolView]) -> String {
     let names: Vec<&str> = all.iter().map(|tool| tool.name.as_str()).collect();
     match nearest(name, names.iter().copied()) {
         Some(meant) => format!("find the tool {name:?}: did you mean {meant:?}?"),
@@ -93,13 +93,13 @@ fn missing(name: &str, all: &[Shown]) -> String {
     }
 }
 
-fn print_line(tool: &Shown) -> Result<(), print::StdoutError> {
+fn print_line(tool: &ToolView) -> Result<(), print::StdoutError> {
     let first = tool.description.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let (name, first) = (escape(&tool.name), escape(first));
     print::line(&format!("{name:<20} {FAINT}{:<10}{FAINT:#} {first}", tool.tier))
 }
 
-fn print_whole(tool: &Shown) -> Result<(), Box<dyn std::error::Error>> {
+fn print_whole(tool: &ToolView) -> Result<(), Box<dyn std::error::Error>> {
     let risks = if tool.risks.is_empty() { "none".to_owned() } else { tool.risks.join(", ") };
     print::line(&escape(&tool.name))?;
     for line in tool.description.lines() {
@@ -122,7 +122,7 @@ fn print_whole(tool: &Shown) -> Result<(), Box<dyn std::error::Error>> {
 
 /// The answer to `tools/list`.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ToolList<'a> {
     tools: Vec<McpTool<'a>>,
 }
 
@@ -160,7 +160,7 @@ struct Meta<'a> {
 }
 
 impl<'a> McpTool<'a> {
-    fn of(tool: &'a Shown) -> Self {
+    fn of(tool: &'a ToolView) -> Self {
         let has = |risk: Risk| tool.risks.iter().any(|one| one == risk.name());
         let changes = has(Risk::Writes) || has(Risk::Executes);
         Self {

@@ -35,7 +35,7 @@ pub use config::replace::replace;
 pub use config::require::Require;
 pub use config::schema::schema;
 pub use config::sources::{Dialect, Sources};
-pub use config::trust::{Trust, TrustStore, Trusted};
+pub use config::trust::{Trust, TrustStore, TrustedFile};
 pub use config::{bounded, json};
 pub use hooks::Hook;
 pub use judgement::{Activity, Judgement, silenced};
@@ -46,7 +46,7 @@ pub use model::mode::Mode;
 pub use model::settings::{DENY, INTERPRETERS, Settings};
 pub use model::tier::{Tier, UnknownTier};
 pub use model::{confine, decision, guarantee, limits, mode, own};
-pub use reach::Reached;
+pub use reach::RuleReach;
 pub use rules::Rules;
 pub use rules::propose::propose;
 pub use tools::PolicyTool;
@@ -54,7 +54,7 @@ pub use tools::PolicyTool;
 use sha2::{Digest as _, Sha256};
 
 use crate::confine::{
-    AgentFolder, Keep, Network, Oci, Origin, PathPattern, Ports, Toolchain, Watched,
+    AgentFolder, Keep, ListedChanges, Network, Oci, Origin, PathPattern, Ports, Toolchain,
 };
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::{Limits, SessionLimits};
@@ -145,7 +145,7 @@ pub struct FilesPolicy {
     /// [`Policy::with_rules_in_box`].
     pub patterns: Vec<BoxPattern>,
     /// Which changes are reported.
-    pub watched: Watched,
+    pub watched: ListedChanges,
     /// What rules deny by a pattern: see [`Policy::with_rules_in_box`].
     pub sought: Arc<[PathPattern]>,
     /// What rules deny that no box can keep, each in words.
@@ -195,7 +195,7 @@ impl Default for FilesPolicy {
             protect: PROTECT.iter().map(PathBuf::from).collect(),
             untrusted: Vec::new(),
             patterns: Vec::new(),
-            watched: Watched::Bounded,
+            watched: ListedChanges::Bounded,
             sought: Arc::default(),
             unkept: Arc::default(),
         }

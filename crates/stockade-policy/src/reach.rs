@@ -4,27 +4,27 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::Policy;
-use super::rules::{Denied, Effect, Rule, Unkept};
+use super::rules::{DeniedPaths, Effect, Rule, Unkept};
 use crate::config::folders::real_folder;
 use crate::confine::{self, Keep, Origin, PathPattern};
 use stockade_shell::state::lexical;
 
 /// A rule that denies a path, and what the box makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached<'p> {
+pub struct RuleReach<'p> {
     /// The rule.
     pub rule: &'p Rule,
     /// What is kept of it, or why nothing is.
-    pub denied: Denied,
+    pub denied: DeniedPaths,
 }
 
 impl Policy {
     /// What the box of this project makes of the rules that deny paths.
-    pub fn reached(&self, root: &Path) -> Vec<Reached<'_>> {
+    pub fn reached(&self, root: &Path) -> Vec<RuleReach<'_>> {
         let home = std::env::home_dir();
         let reached = |rule| {
             let denied = Rule::denied_path(rule, root, home.as_deref())?;
-            Some(Reached { rule, denied })
+            Some(RuleReach { rule, denied })
         };
         self.rules.all().iter().filter_map(reached).collect()
     }
@@ -33,7 +33,8 @@ impl Policy {
     #[must_use]
     pub fn with_rules_in_box(mut self, root: &Path) -> Self {
         let unread = self.take_patterns(root);
-        let Boxed { hide, protect, of_project, read_only, sought, mut unkept } = self.boxed(root);
+        let BoxedRules { hide, protect, of_project, read_only, sought, mut unkept } =
+            self.boxed(root);
         unkept.extend(unread);
         let files = &mut self.files;
         files
@@ -87,9 +88,9 @@ impl Policy {
     }
 
     /// What its rules come to in a box.
-    fn boxed(&self, root: &Path) -> Boxed {
-        let mut boxed = Boxed::default();
-        for Reached { rule, mut denied } in self.reached(root) {
+    fn boxed(&self, root: &Path) -> BoxedRules {
+        let mut boxed = BoxedRules::default();
+        for RuleReach { rule, mut denied } in self.reached(root) {
             // The home folder may be spelled with dots, by which it would seem to be in the project.
             denied.path = denied.path.map(without_dots);
             // A shipped rule is not worth a mount where nothing is shown of what it means.
@@ -137,7 +138,7 @@ impl Policy {
 
 /// What rules come to in a box.
 #[derive(Default)]
-struct Boxed {
+struct BoxedRules {
     hide: Vec<PathBuf>,
     protect: Vec<PathBuf>,
     /// Those that a rule of an untrusted project file names, in the project.

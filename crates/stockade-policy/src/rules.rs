@@ -42,14 +42,14 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use consider::{Considered, Fit};
+pub use consider::{ConsideredRule, Fit};
 pub use error::RuleError;
 pub use example::{Example, Examples};
 pub use facts::{
     AssignmentFacts, CommandFacts, Facts, HostFacts, PathFacts, Place, Reach, WordFacts,
     WrapperFacts,
 };
-pub use literal::{Denied, Effect, Unkept};
+pub use literal::{DeniedPaths, Effect, Unkept};
 pub use matching::{Match, Note, Part, Rules};
 pub use shadow::Shadow;
 pub(crate) use tool::is_known_tool;
@@ -61,11 +61,11 @@ use text::{Content, Meaning};
 
 /// One rule of one list. Copies share what is written in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Rule(Arc<Written>);
+pub struct Rule(Arc<RuleContent>);
 
 /// What is written in a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct RuleContent {
     text: String,
     list: Decision,
     name: Option<String>,
@@ -80,7 +80,7 @@ pub struct Written {
 }
 
 /// The meaning follows from these, and the examples change nothing.
-impl std::hash::Hash for Written {
+impl std::hash::Hash for RuleContent {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let Self { text, list, name, base, source, origin, reason, instead, .. } = self;
         (text, list, name, base, source, origin, reason, instead).hash(state);
@@ -103,15 +103,15 @@ impl std::fmt::Display for Source {
 }
 
 impl Deref for Rule {
-    type Target = Written;
+    type Target = RuleContent;
 
-    fn deref(&self) -> &Written {
+    fn deref(&self) -> &RuleContent {
         &self.0
     }
 }
 
 impl DerefMut for Rule {
-    fn deref_mut(&mut self) -> &mut Written {
+    fn deref_mut(&mut self) -> &mut RuleContent {
         Arc::make_mut(&mut self.0)
     }
 }
@@ -132,7 +132,7 @@ impl Rule {
         let start = text.len().saturating_sub(text.trim_start().len());
         let text = text.trim();
         let meaning = Meaning::parse(text, list, base).map_err(|error| error.behind(start))?;
-        Ok(Self(Arc::new(Written {
+        Ok(Self(Arc::new(RuleContent {
             text: text.to_owned(),
             list,
             name: None,

@@ -9,7 +9,7 @@ mod look;
 
 use rustix::process::Pid;
 
-pub(crate) use self::expect::Expected;
+pub(crate) use self::expect::Expectations;
 pub(crate) use self::look::{Namespaces, ProgramNamespaces, ProgramView};
 use crate::protocol::mechanism::Mechanism;
 
@@ -37,18 +37,18 @@ pub struct Attestation {
 }
 
 /// The mechanisms made of mounts that a running sandbox no longer has.
-pub(crate) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
+pub(crate) fn lost(expected: &Expectations, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
     look::lost(expected, first)
 }
 
 /// The host's own namespaces, which a sandbox must not have.
-pub(crate) fn look_at_host(expected: &Expected) -> rustix::io::Result<Namespaces> {
+pub(crate) fn look_at_host(expected: &Expectations) -> rustix::io::Result<Namespaces> {
     Namespaces::of_host(expected)
 }
 
 /// Looks at the namespaces of a program that is not yet ready.
 pub(crate) fn look_at_spaces(
-    expected: &Expected,
+    expected: &Expectations,
     first: Pid,
     host: &Namespaces,
 ) -> rustix::io::Result<ProgramNamespaces> {
@@ -72,7 +72,7 @@ pub(crate) struct SelfTests {
 /// Looks at a program that waits. The word of Landlock and of the broker is that of the sandbox's
 /// own tests.
 pub(crate) fn look(
-    expected: &Expected,
+    expected: &Expectations,
     around: ProgramView,
     tests: SelfTests,
 ) -> rustix::io::Result<Attestation> {

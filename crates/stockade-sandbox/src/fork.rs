@@ -12,7 +12,7 @@ use rustix::process::Pid;
 /// Which of the two processes this is after [`fork_supervisor`]. They have a socket between them, which
 /// closes with either.
 #[derive(Debug)]
-pub enum Forked {
+pub enum ForkSide {
     /// The one that was started, which waits for the other.
     FrontEnd {
         /// The supervisor.
@@ -52,7 +52,7 @@ pub fn take_inherited(wanted: Option<u8>) -> io::Result<Option<OwnedFd>> {
 /// Continues in two processes, the second a copy of this one. Fails where this process has more than one
 /// thread: the others would be missing in the copy, with whatever they had locked. `SIGCHLD` gets its default
 /// action, so that the first process learns the status of the second.
-pub fn fork_supervisor() -> io::Result<Forked> {
+pub fn fork_supervisor() -> io::Result<ForkSide> {
     if fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("this process has threads"));
     }
@@ -67,10 +67,10 @@ pub fn fork_supervisor() -> io::Result<Forked> {
     // copy is whole.
     let pid = unsafe { libc::fork() };
     match pid {
-        0 => Ok(Forked::Supervisor(theirs)),
+        0 => Ok(ForkSide::Supervisor(theirs)),
         1.. => {
             let supervisor = Pid::from_raw(pid).ok_or_else(io::Error::last_os_error)?;
-            Ok(Forked::FrontEnd { supervisor, socket: ours })
+            Ok(ForkSide::FrontEnd { supervisor, socket: ours })
         }
         _ => Err(io::Error::last_os_error()),
     }

@@ -136,7 +136,7 @@ mod teardown;
 
 pub use attest::Attestation;
 pub use creations::{Creations, Creator, can_refuse_names};
-pub use fork::{Forked, fork_supervisor, take_inherited};
+pub use fork::{ForkSide, fork_supervisor, take_inherited};
 pub use handoff::{Folder, Program};
 #[cfg(feature = "fault-injection")]
 pub use jail::FaultInjection;
@@ -157,7 +157,7 @@ pub use prepared::{Origin, PreparedSandbox};
 pub use probe::{Capabilities, capabilities, tasks_on_machine};
 pub use protocol::mechanism::Mechanism;
 pub use protocol::step::Step;
-pub use running::{Cause, EndFolder, Ended, Running, ShimLost, Status};
+pub use running::{Cause, EndFolder, Ended, LostShim, Running, Status};
 pub use rustix::io::Errno;
 pub use sample::Sample;
 pub use session::{FolderLimits, InSession, Leftovers, SessionSpace};

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::mount_watch::MountWatch;
-use self::state::Shared;
+use self::state::SharedPool;
 pub(crate) use self::worker::Cleanup;
 use crate::jail::key::Key;
 use crate::jail::{Attest, Jail, encode};
@@ -28,7 +28,7 @@ use crate::start::{At, StartError};
 /// Where sandboxes wait for programs. Dropping it ends all that wait; those in use go on.
 #[derive(Debug)]
 pub struct SandboxPool {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
     given: [AtomicU64; 3],
 }
 
@@ -47,7 +47,7 @@ pub enum PoolSize {
 impl SandboxPool {
     /// An empty pool. It starts its thread when there is something to prepare.
     pub fn new(size: PoolSize) -> Self {
-        Self { shared: Arc::new(Shared::new(size)), given: Default::default() }
+        Self { shared: Arc::new(SharedPool::new(size)), given: Default::default() }
     }
 
     /// A sandbox of this description with these limits for all its processes together, waiting or made

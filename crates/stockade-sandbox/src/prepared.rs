@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::attest::{self, Attestation, Expected, ProgramNamespaces, ProgramView};
+use crate::attest::{self, Attestation, Expectations, ProgramNamespaces, ProgramView};
 use crate::channel::{Channel, Incoming, Timeout};
 use crate::creations::Creations;
 use crate::handoff::{Program, send_program};
@@ -42,7 +42,7 @@ pub struct PreparedSandbox {
     pid: Pid,
     pidfd: OwnedFd,
     owner: Option<(u32, u32)>,
-    expected: Expected,
+    expected: Expectations,
     attested: Option<Attestation>,
     origin: Origin,
     teardown: Teardown,
@@ -69,7 +69,7 @@ pub enum Origin {
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxParams {
     /// The requested mechanisms.
-    pub(crate) expected: Expected,
+    pub(crate) expected: Expectations,
     /// The user and group that own its streams.
     pub(crate) owner: Option<(u32, u32)>,
     /// The attestation that is wanted.
@@ -83,7 +83,7 @@ impl SandboxParams {
     pub(crate) fn of(jail: &Jail) -> Self {
         let told = jail.names() == Names::Told;
         Self {
-            expected: Expected::of(jail),
+            expected: Expectations::of(jail),
             owner: jail.user_to_take_on(),
             attest: jail.attest,
             refused: jail.refused.iter().filter(|_| told).cloned().collect(),
@@ -158,7 +158,7 @@ impl PendingSandbox {
 struct Inspection {
     pid: Pid,
     pidfd: OwnedFd,
-    expected: Expected,
+    expected: Expectations,
     attested: Option<Attestation>,
     host_root: HostRoot,
 }

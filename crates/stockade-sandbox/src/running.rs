@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::attest::{self, Attestation, Expected};
+use crate::attest::{self, Attestation, Expectations};
 use crate::channel::{Channel, Incoming, Timeout};
 use crate::creations::Creations;
 use crate::mechanisms::cgroup::Cgroup;
@@ -36,9 +36,9 @@ pub struct Running {
     streams: OurStreams,
     pid: Pid,
     pidfd: OwnedFd,
-    result: Option<Result<Ended, ShimLost>>,
+    result: Option<Result<Ended, LostShim>>,
     attested: Option<Attestation>,
-    expected: Option<Expected>,
+    expected: Option<Expectations>,
     teardown: Teardown,
     cleanup: Option<Cleanup>,
     creations: Option<Creations>,
@@ -105,7 +105,7 @@ pub enum Cause {
 /// what left the group may live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("learn how the program ended: its shim was lost, only its process group was killed")]
-pub struct ShimLost;
+pub struct LostShim;
 
 impl Running {
     pub(crate) fn new(
@@ -132,7 +132,7 @@ impl Running {
     /// The same run with what belongs to a sandbox.
     pub(crate) fn with_box(
         mut self,
-        expected: Expected,
+        expected: Expectations,
         attested: Option<Attestation>,
         cleanup: Option<Cleanup>,
         creations: Option<Creations>,
@@ -238,12 +238,12 @@ impl Running {
     }
 
     /// How the run ended, if it has.
-    pub fn try_ended(&mut self) -> Result<Option<Ended>, ShimLost> {
+    pub fn try_ended(&mut self) -> Result<Option<Ended>, LostShim> {
         self.receive(Timeout::None)
     }
 
     /// Waits for the end. A program that fills a pipe that nobody reads never ends.
-    pub fn wait(&mut self) -> Result<Ended, ShimLost> {
+    pub fn wait(&mut self) -> Result<Ended, LostShim> {
         loop {
             if let Some(ended) = self.receive(Timeout::Infinite)? {
                 return Ok(ended);
@@ -251,7 +251,7 @@ impl Running {
         }
     }
 
-    fn receive(&mut self, patience: Timeout) -> Result<Option<Ended>, ShimLost> {
+    fn receive(&mut self, patience: Timeout) -> Result<Option<Ended>, LostShim> {
         if let Some(result) = self.result {
             return result.map(Some);
         }
@@ -265,9 +265,9 @@ impl Running {
                     self.folder = self.folder.take().and_then(|folder| folder.with_path(pipe));
                 }
                 Ok(Incoming::Message(report, _)) => {
-                    break Ended::from_report(&report).ok_or(ShimLost);
+                    break Ended::from_report(&report).ok_or(LostShim);
                 }
-                Ok(Incoming::Closed) | Err(_) => break self.ended_with_first().ok_or(ShimLost),
+                Ok(Incoming::Closed) | Err(_) => break self.ended_with_first().ok_or(LostShim),
             }
         };
         if result.is_err() {
@@ -307,7 +307,7 @@ impl Running {
             leftovers: 0,
             survivors: 0,
             left_running: 0,
-            is_unsealed: self.expected.as_ref().is_some_and(Expected::has_sealed),
+            is_unsealed: self.expected.as_ref().is_some_and(Expectations::has_sealed),
         })
     }
 
@@ -329,7 +329,7 @@ impl Drop for Running {
         // A shim gives up on a tree after five seconds.
         const PATIENCE: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
         let has_left =
-            |result: &Result<Ended, ShimLost>| result.is_ok_and(|ended| ended.left_running > 0);
+            |result: &Result<Ended, LostShim>| result.is_ok_and(|ended| ended.left_running > 0);
         if self.result.as_ref().is_none_or(has_left) {
             self.result = None;
             self.end(PATIENCE);

@@ -9,7 +9,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
-use crate::attest::{self, Attestation, Expected, SelfTests};
+use crate::attest::{self, Attestation, Expectations, SelfTests};
 use crate::channel::{Channel, Incoming, Timeout};
 use crate::handoff::{self, Program};
 use crate::handshake::failed;
@@ -212,7 +212,7 @@ fn launch(
     // The shim has them all now. Only the program may hold its ends of the streams, or the host
     // would never see them close.
     let locked = jail.as_ref().filter(|jail| jail.form != Form::Unlocked);
-    let expected = locked.map(|jail| Expected::of(jail).with_cgroup(cgroup.as_ref()));
+    let expected = locked.map(|jail| Expectations::of(jail).with_cgroup(cgroup.as_ref()));
     drop((theirs, spec, far, plan));
     let (channel, shim) = shim.into_parts();
     let process = wait_for_process(&channel)?;
@@ -310,7 +310,7 @@ pub(crate) fn open_streams(spec: &Spec) -> rustix::io::Result<(OurStreams, Their
 /// which the shim explains.
 fn attest(
     exec_channel: &Channel,
-    expected: &Expected,
+    expected: &Expectations,
     program: Pid,
     judge: impl FnOnce(&Attestation) -> bool,
 ) -> Result<Option<Attestation>, StartError> {

@@ -41,7 +41,7 @@ use index::Index;
 use program::Program;
 
 pub use analysis::{
-    Analysis, Code, Effect, EffectKind, Glued, Hazard, HazardKind, Inner, PathValue, Purity,
+    Analysis, Code, Effect, EffectKind, GluedOption, Hazard, HazardKind, Inner, PathValue, Purity,
     Runner, Word, WordForm,
 };
 pub use schema::Class;
@@ -78,7 +78,7 @@ pub struct Summary {
 /// An entry of the data that does not load or whose examples do not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read what is known about programs, {file}:{line}: {message}")]
-pub struct Broken {
+pub struct BrokenEntry {
     file: &'static str,
     line: usize,
     message: String,
@@ -98,13 +98,17 @@ impl Catalog {
     /// Reads a command of the program called `name`, a file name without its folder.
     ///
     /// The first word is the program as it was written. `None` means that nothing is known.
-    pub fn read<'a>(&self, name: &str, words: &[Word<'a>]) -> Result<Option<Analysis<'a>>, Broken> {
+    pub fn read<'a>(
+        &self,
+        name: &str,
+        words: &[Word<'a>],
+    ) -> Result<Option<Analysis<'a>>, BrokenEntry> {
         let program = self.program(name)?;
         Ok(program.map(|program| program.read(&self.variables, words)))
     }
 
     /// The hazard of setting this variable for a command, if it is one.
-    pub fn variable(&self, name: &OsStr, argument: usize) -> Result<Option<Hazard>, Broken> {
+    pub fn variable(&self, name: &OsStr, argument: usize) -> Result<Option<Hazard>, BrokenEntry> {
         let found = self.variables.find(name.as_encoded_bytes())?;
         Ok(found.map(|variable| Hazard {
             kind: HazardKind::Environment,
@@ -128,7 +132,7 @@ impl Catalog {
     }
 
     /// Loads everything and runs every example.
-    pub fn check(&self) -> Result<Summary, Vec<Broken>> {
+    pub fn check(&self) -> Result<Summary, Vec<BrokenEntry>> {
         let mut broken = self.index.faults();
         let (entries, names) = (self.index.blocks.len(), self.index.names.len());
         let mut summary = Summary { entries, names, ..Summary::default() };
@@ -161,7 +165,7 @@ impl Catalog {
         if broken.is_empty() { Ok(summary) } else { Err(broken) }
     }
 
-    fn program(&self, name: &str) -> Result<Option<&Program>, Broken> {
+    fn program(&self, name: &str) -> Result<Option<&Program>, BrokenEntry> {
         self.index.find(name).and_then(|block| self.index.program(block)).transpose()
     }
 }

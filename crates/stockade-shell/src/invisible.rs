@@ -18,7 +18,7 @@ use joined::LineChars;
 use super::ast::Span;
 
 pub use lookalike::{Lookalike, LookalikeKind, lookalike};
-pub use shown::{Shown, pieces, shown};
+pub use shown::{VisiblePiece, pieces, shown};
 
 /// The most that is listed. A line with more is described no better by more of it; the rest is one
 /// [`HiddenKind::More`], so that nothing after it passes for looked at.
@@ -26,7 +26,7 @@ pub const HIDDEN_MAX: usize = 256;
 
 /// A part of a line that is not seen, or that hides another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenText {
     /// Where it stands; whole characters.
     pub span: Span,
     /// What sort.
@@ -80,7 +80,7 @@ pub enum HiddenKind {
 /// let found = hidden("ls \u{202e}txt.sr");
 /// assert_eq!(found.first().map(|one| (one.kind, one.span.start)), Some((HiddenKind::Bidi, 3)));
 /// ```
-pub fn hidden(line: &str) -> Vec<Hidden> {
+pub fn hidden(line: &str) -> Vec<HiddenText> {
     let mut found = if class::is_plain(line) { Vec::new() } else { unseen(line) };
     found.extend(far::out_of_sight(line));
     found.sort_by_key(|one| (one.span.start, one.kind));
@@ -89,7 +89,7 @@ pub fn hidden(line: &str) -> Vec<Hidden> {
         found.truncate(HIDDEN_MAX);
         let text = format!("more than {HIDDEN_MAX} things that are not seen");
         let span = Span { start, end: line.len() };
-        found.push(Hidden { span, kind: HiddenKind::More, text });
+        found.push(HiddenText { span, kind: HiddenKind::More, text });
     }
     found
 }
@@ -101,7 +101,7 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// Characters and sequences, up to one more than are listed; neighbours of one kind are one.
-fn unseen(line: &str) -> Vec<Hidden> {
+fn unseen(line: &str) -> Vec<HiddenText> {
     let mut runs: Vec<Run> = Vec::new();
     let mut reader = LineChars::new(line);
     loop {
@@ -144,11 +144,11 @@ struct Run {
 }
 
 impl Run {
-    fn described(self) -> Hidden {
+    fn described(self) -> HiddenText {
         let Self { span, kind, first, count } = self;
         let many = if count > 1 { format!("{count} characters from ") } else { String::new() };
         let text = format!("{many}U+{:04X}, {}", u32::from(first), kind.what_it_does());
-        Hidden { span, kind, text }
+        HiddenText { span, kind, text }
     }
 }
 

@@ -26,7 +26,7 @@ mod tool_input;
 pub mod ast;
 mod crosscheck;
 
-pub use parse::{Fault, FaultKind, Parsed};
+pub use parse::{Fault, FaultKind, ParsedLine};
 pub use tool_input::{NoShellInput, ShellInput, launching_field, shell_folder};
 
 /// Quotes a word for a shell where it needs quotes.
@@ -46,7 +46,7 @@ pub fn quoted_line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String 
 }
 
 /// Reads a line of bash; it is understood only if there are no faults.
-pub fn parse(line: &str) -> Parsed {
+pub fn parse(line: &str) -> ParsedLine {
     let mut parsed = parse::parse(line);
     if parsed.faults.is_empty() {
         parsed.faults = crosscheck::hidden(line, &parsed.script);

@@ -30,7 +30,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// What a line is made of, and why it may not be all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ParsedLine {
     /// What was found.
     pub script: Script,
     /// If there is any, the line is not understood and the tree may lack commands.
@@ -62,7 +62,7 @@ pub enum FaultKind {
 }
 
 /// Reads a line.
-pub(super) fn parse(line: &str) -> Parsed {
+pub(super) fn parse(line: &str) -> ParsedLine {
     let whole = Span { start: 0, end: line.len() };
     if line.len() > LINE_BYTES_MAX {
         return refused(whole, FaultKind::TooLong, "the line is longer than 1 MiB");
@@ -76,9 +76,12 @@ pub(super) fn parse(line: &str) -> Parsed {
         front.fault(span, FaultKind::Hidden, "a line continuation inside an operator");
     }
     let script = front.line(line);
-    Parsed { script, faults: front.into_faults() }
+    ParsedLine { script, faults: front.into_faults() }
 }
 
-fn refused(span: Span, kind: FaultKind, text: &str) -> Parsed {
-    Parsed { script: Script::default(), faults: vec![Fault { span, kind, text: text.to_owned() }] }
+fn refused(span: Span, kind: FaultKind, text: &str) -> ParsedLine {
+    ParsedLine {
+        script: Script::default(),
+        faults: vec![Fault { span, kind, text: text.to_owned() }],
+    }
 }

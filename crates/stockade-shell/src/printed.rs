@@ -12,7 +12,7 @@ const FILTERS: [&str; 20] = [
 
 /// Text that a line holds and a command prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Printed {
+pub enum PrintedText {
     /// All of it.
     Text(String),
     /// A program changes it in a way that is not followed.
@@ -24,32 +24,36 @@ const DEPTH_MAX: usize = 8;
 
 /// What a substitution is likely to become, where the line says so: what it prints, or the program
 /// that it looks for.
-pub fn substituted(script: &Script, state: &State) -> Option<Printed> {
+pub fn substituted(script: &Script, state: &State) -> Option<PrintedText> {
     if let [statement] = script.statements.as_slice()
         && let Some((name, arguments)) = command(statement, state)
         && matches!(name.as_str(), "which" | "command" | "type")
     {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        return program(&arguments).map(Printed::Text);
+        return program(&arguments).map(PrintedText::Text);
     }
     // The shell takes line ends away behind the text.
     match printed_by_all(script, state)? {
-        Printed::Text(text) => Some(Printed::Text(text.trim_end_matches('\n').to_owned())),
-        Printed::Changed => Some(Printed::Changed),
+        PrintedText::Text(text) => Some(PrintedText::Text(text.trim_end_matches('\n').to_owned())),
+        PrintedText::Changed => Some(PrintedText::Changed),
     }
 }
 
 /// What a statement prints that reads this text; `None` where the line does not hold it.
-pub fn printed(statement: &Statement, read: Option<&Printed>, state: &State) -> Option<Printed> {
+pub fn printed(
+    statement: &Statement,
+    read: Option<&PrintedText>,
+    state: &State,
+) -> Option<PrintedText> {
     printed_within(statement, read, state, 0)
 }
 
 fn printed_within(
     statement: &Statement,
-    read: Option<&Printed>,
+    read: Option<&PrintedText>,
     state: &State,
     depth: usize,
-) -> Option<Printed> {
+) -> Option<PrintedText> {
     if depth > DEPTH_MAX {
         return None;
     }
@@ -72,37 +76,39 @@ fn printed_within(
     let text = match name.as_str() {
         _ if given.is_none() && !statement.redirects.is_empty() => None,
         "pwd" if arguments.is_empty() => folder(state),
-        "echo" => return echoed(&arguments).map(Printed::Text).or(Some(Printed::Changed)),
-        "printf" => return formatted(&arguments).map(Printed::Text).or(Some(Printed::Changed)),
+        "echo" => return echoed(&arguments).map(PrintedText::Text).or(Some(PrintedText::Changed)),
+        "printf" => {
+            return formatted(&arguments).map(PrintedText::Text).or(Some(PrintedText::Changed));
+        }
         "tee" => return read.cloned(),
         "cat" if arguments.iter().all(|word| matches!(*word, "-" | "-u")) => return read.cloned(),
         "base64" | "gbase64" | "rev" | "tr" | "xxd" => match read? {
-            Printed::Text(text) => decoded(&name, &arguments, text),
-            Printed::Changed => None,
+            PrintedText::Text(text) => decoded(&name, &arguments, text),
+            PrintedText::Changed => None,
         },
         _ => None,
     };
     let is_filter = FILTERS.contains(&name.as_str()) && read.is_some();
-    text.map(Printed::Text).or(is_filter.then_some(Printed::Changed))
+    text.map(PrintedText::Text).or(is_filter.then_some(PrintedText::Changed))
 }
 
 /// What statements print one after another.
-pub fn printed_by_all(script: &Script, state: &State) -> Option<Printed> {
+pub fn printed_by_all(script: &Script, state: &State) -> Option<PrintedText> {
     all_within(script, state, 0)
 }
 
-fn all_within(script: &Script, state: &State, depth: usize) -> Option<Printed> {
+fn all_within(script: &Script, state: &State, depth: usize) -> Option<PrintedText> {
     let mut all = String::new();
     for statement in &script.statements {
         match printed_within(statement, None, state, depth)? {
-            Printed::Text(text) => {
+            PrintedText::Text(text) => {
                 all.push_str(&text);
                 all.push('\n');
             }
-            Printed::Changed => return Some(Printed::Changed),
+            PrintedText::Changed => return Some(PrintedText::Changed),
         }
     }
-    Some(Printed::Text(all))
+    Some(PrintedText::Text(all))
 }
 
 /// The words of a simple command, if all of them are known and its name means what it says.
@@ -124,11 +130,11 @@ fn command(statement: &Statement, state: &State) -> Option<(String, Vec<String>)
 }
 
 /// The text that a command is given by a redirection, which is its only one.
-pub fn given(redirects: &[Redirect], state: &State) -> Option<Printed> {
+pub fn given(redirects: &[Redirect], state: &State) -> Option<PrintedText> {
     let [redirect] = redirects else { return None };
     match (redirect.kind, redirect.target.pieces.as_slice()) {
         (RedirectKind::HereDocument | RedirectKind::HereString, _) => {
-            expand::value(&redirect.target, state).known().map(Printed::Text)
+            expand::value(&redirect.target, state).known().map(PrintedText::Text)
         }
         (RedirectKind::Read, [Piece::Process { script }]) => printed_by_all(script, state),
         _ => None,

@@ -30,7 +30,7 @@ pub struct State {
     before: Vec<PathBuf>,
     /// What `pushd` has put aside.
     aside: Vec<Vec<PathBuf>>,
-    settled: Settled,
+    settled: Certainty,
     /// What changes which programs run: a variable, a builtin.
     altered: Option<String>,
     /// `set -e`: what comes after a statement runs only if that one succeeded.
@@ -45,7 +45,7 @@ pub struct State {
 
 /// How much is known of what is not written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Settled {
+enum Certainty {
     /// What is not there is not set.
     Whole,
     /// Variables may be set that are not there.
@@ -101,7 +101,7 @@ impl State {
             folders: Vec::new(),
             before: Vec::new(),
             aside: Vec::new(),
-            settled: Settled::Whole,
+            settled: Certainty::Whole,
             altered: None,
             stops: false,
             last_pipes: false,
@@ -119,7 +119,7 @@ impl State {
             Some(Value::Number) => Lookup::Number,
             Some(Value::Unknown) => Lookup::Unknown,
             None if NUMBERS.contains(&name) => Lookup::Number,
-            None if self.settled > Settled::Whole || is_set_by_the_shell(name) => Lookup::Unknown,
+            None if self.settled > Certainty::Whole || is_set_by_the_shell(name) => Lookup::Unknown,
             None => Lookup::Unassigned,
         }
     }
@@ -167,7 +167,7 @@ impl State {
 
     /// Variables may be set that the line does not set: a program put them into the environment.
     pub fn may_hold_more(&mut self) {
-        self.settled = self.settled.max(Settled::Apart);
+        self.settled = self.settled.max(Certainty::Apart);
     }
 
     /// Anything may be otherwise from now on: code ran that nobody has read.
@@ -176,7 +176,7 @@ impl State {
         for name in names {
             self.set(&name, None);
         }
-        self.settled = Settled::Not;
+        self.settled = Certainty::Not;
         self.lose_all_keys();
         self.positional = None;
         self.move_to(Vec::new());
@@ -190,8 +190,8 @@ impl State {
     /// Why programs may be other than their names say.
     pub fn altered(&self) -> Option<&str> {
         match self.settled {
-            Settled::Not => Some("code that is not known"),
-            Settled::Whole | Settled::Apart => self.altered.as_deref(),
+            Certainty::Not => Some("code that is not known"),
+            Certainty::Whole | Certainty::Apart => self.altered.as_deref(),
         }
     }
 

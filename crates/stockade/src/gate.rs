@@ -163,7 +163,7 @@ impl Gate {
         let Assessment { mut examination, preview, .. } = assessment;
         examination.ruling = settle(examination.ruling);
         let ruling = &examination.ruling;
-        let entry = self.record(&Judged {
+        let entry = self.record(&JudgedCall {
             call,
             preview: &preview,
             ruling,
@@ -186,7 +186,7 @@ impl Gate {
         }
         let ruling = examination.ruling.clone();
         let spared = examination.spared && ruling.decision == Decision::Allow;
-        let judged = Judged { call, preview: &preview, ruling: &ruling, spared, history };
+        let judged = JudgedCall { call, preview: &preview, ruling: &ruling, spared, history };
         let entry = match self.record(&judged) {
             Ok(entry) => entry,
             Err(error) => return Verdict::Refused(unrecorded(&error)),
@@ -253,8 +253,8 @@ impl Gate {
         &self.journal
     }
 
-    fn record(&self, judged: &Judged<'_>) -> Result<EntryId, JournalError> {
-        let Judged { call, preview: of_call, ruling, spared, history } = *judged;
+    fn record(&self, judged: &JudgedCall<'_>) -> Result<EntryId, JournalError> {
+        let JudgedCall { call, preview: of_call, ruling, spared, history } = *judged;
         let program = of_call.program.as_deref();
         let deny = &self.examiner.policy().settings.deny;
         let known = |word: &str| {
@@ -282,7 +282,7 @@ impl Gate {
             source: ruling.source.clone(),
             spared,
             attempt: Some(history.attempt).filter(|attempt| *attempt > 1),
-            rewritten: history.rewritten.map(|one| record::Rewritten {
+            rewritten: history.rewritten.map(|one| record::Rewrite {
                 by: one.by.name.clone(),
                 sha256: preview::digest(&one.words),
             }),
@@ -292,7 +292,7 @@ impl Gate {
 
 /// A ruling on a call, for its journal entry.
 #[derive(Clone, Copy)]
-struct Judged<'a> {
+struct JudgedCall<'a> {
     call: &'a ToolCall,
     preview: &'a Preview,
     ruling: &'a Ruling,

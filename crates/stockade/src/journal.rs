@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flush::Flusher;
-pub use recent::{Repeated, WINDOW};
+pub use recent::{Repetition, WINDOW};
 use record::Event;
 pub use sink::JournalError;
 use sink::Sink;

@@ -42,7 +42,7 @@ pub use container::{Containers, engines, reap};
 pub use doctor::{Checkup, Diagnosis, Form, KnownFault, Prospect, diagnose};
 pub use gvisor::{Gvisor, gvisor};
 pub(crate) use hook::HookRunner;
-pub use image::{Imported, import};
+pub use image::{ImportResult, import};
 pub use interpreters::Interpreters;
 pub use jail::{SearchResult, search};
 pub use machine::{calls_at_once, hide_supervisor, probe};
@@ -51,7 +51,7 @@ pub use session::{
     FOLDER_LIMITS, FileIdentity, LeftCall, LeftEnd, LogRing, Session, Sessions, over_budget,
 };
 pub use stockade_sandbox::{
-    FolderLimits, Forked, Origin, PeerDifference, PoolSize, SandboxPool, SessionSpace,
+    FolderLimits, ForkSide, Origin, PeerDifference, PoolSize, SandboxPool, SessionSpace,
     fork_supervisor, peer_difference, peer_uid, return_large_blocks, take_inherited,
 };
 pub use warm::WarmState;
@@ -62,7 +62,7 @@ pub(crate) use self::session::JoinedCall;
 use crate::files::changes::Snapshot;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, FailureKind, Outcome, Usage};
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 use crate::plan::{self, FilesPlan, InlinePlan, Plan, ProgramPlan, not_in_this_version};
 use crate::tier::Tier;
 
@@ -145,8 +145,8 @@ fn unstarted(plan: &ProgramPlan) -> Outcome {
     Outcome {
         exit: Exit::Unknown,
         limit: Some(LimitHit::Wall),
-        stdout: Captured::default(),
-        stderr: Captured::default(),
+        stdout: CapturedOutput::default(),
+        stderr: CapturedOutput::default(),
         usage: Usage { wall, ..Usage::default() },
         tier: plan.tier(),
         enforcement: description.enforcement.clone(),

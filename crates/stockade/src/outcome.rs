@@ -11,7 +11,7 @@ pub use self::failure::{Failure, FailureKind};
 use crate::files::Changes;
 use crate::guarantee::Enforced;
 use crate::limits::LimitHit;
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 use crate::tier::Tier;
 
 /// All that is known about a run that took place.
@@ -22,9 +22,9 @@ pub struct Outcome {
     /// The limit that ended it, known from evidence.
     pub limit: Option<LimitHit>,
     /// Standard output.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// Standard error.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
     /// What it used.
     pub usage: Usage,
     /// The tier it ran in.

@@ -17,7 +17,7 @@ pub struct Capture {
 
 /// What was kept of a stream that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// The bytes, with the marker line where some are missing.
     pub bytes: Vec<u8>,
     /// How many the stream had.
@@ -57,13 +57,13 @@ impl Capture {
     }
 
     /// What was kept, cut on character boundaries.
-    pub fn finish(self) -> Captured {
+    pub fn finish(self) -> CapturedOutput {
         let mut tail = Vec::from(self.tail);
         let mut bytes = self.head;
         let kept = bytes.len().saturating_add(tail.len());
         if u64::try_from(kept).is_ok_and(|kept| kept == self.seen) {
             bytes.append(&mut tail);
-            return Captured { bytes, seen: self.seen, dropped: 0 };
+            return CapturedOutput { bytes, seen: self.seen, dropped: 0 };
         }
         bytes.truncate(boundary_before_end(&bytes));
         tail.drain(..boundary_after_start(&tail));
@@ -72,7 +72,7 @@ impl Capture {
         let marker = format!("\n[stockade: output truncated, {dropped} bytes dropped]\n");
         bytes.extend_from_slice(marker.as_bytes());
         bytes.append(&mut tail);
-        Captured { bytes, seen: self.seen, dropped }
+        CapturedOutput { bytes, seen: self.seen, dropped }
     }
 }
 
@@ -102,7 +102,7 @@ fn boundary_after_start(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn capture(cap: usize, stream: &[u8]) -> Captured {
+    fn capture(cap: usize, stream: &[u8]) -> CapturedOutput {
         let mut capture = Capture::new(cap);
         for piece in stream.chunks(7) {
             capture.push(piece);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_short_stream_is_kept_as_it_is() {
-        let whole = Captured { bytes: b"abc".to_vec(), seen: 3, dropped: 0 };
+        let whole = CapturedOutput { bytes: b"abc".to_vec(), seen: 3, dropped: 0 };
         assert_eq!(capture(100, b"abc"), whole);
         assert_eq!(capture(3, b"abc"), whole);
         assert_eq!(capture(2, b"abc").dropped, 1);

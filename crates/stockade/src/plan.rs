@@ -86,13 +86,13 @@ pub(crate) struct ProgramPlan {
 }
 
 /// How well each guarantee has to be kept for anything to run.
-pub(crate) type Required = BTreeMap<Guarantee, Kept>;
+pub(crate) type Requirements = BTreeMap<Guarantee, Kept>;
 
 /// What a launch is held to, and what is said about it. It changes nothing of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Terms {
     /// The guarantees without which nothing runs.
-    pub(crate) require: Required,
+    pub(crate) require: Requirements,
     /// What the report says if the program fails.
     pub(crate) hints: Vec<String>,
 }

@@ -91,8 +91,8 @@ pub enum Body {
 
 impl Report {
     /// The report on a call.
-    pub fn new(call: Asked, duration: Duration, ruling: Option<Ruling>, body: Body) -> Self {
-        let Asked { id, tool, argv, merged } = call;
+    pub fn new(call: RequestView, duration: Duration, ruling: Option<Ruling>, body: Body) -> Self {
+        let RequestView { id, tool, argv, merged } = call;
         let (said, redacted_by) = (HookMessages::default(), Vec::new());
         let questions = Questions::default();
         Self {
@@ -259,14 +259,14 @@ impl Report {
 
 /// What was asked for, as far as the report shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestView {
     id: CallId,
     tool: String,
     argv: Vec<OsString>,
     merged: bool,
 }
 
-impl From<ToolCall> for Asked {
+impl From<ToolCall> for RequestView {
     fn from(call: ToolCall) -> Self {
         let tool = call.tool.name().to_owned();
         let argv = match call.tool {

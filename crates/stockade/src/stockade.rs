@@ -23,7 +23,7 @@ use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, chain};
 use crate::plan::Plan;
 use crate::policy::{Policy, Ruling, hooks};
-use crate::report::{Asked, Body, Questions, Report};
+use crate::report::{Body, Questions, Report, RequestView};
 
 /// Runs the calls of one project by one policy, and writes them into one journal.
 ///
@@ -36,7 +36,7 @@ pub struct Stockade {
 }
 
 /// A call that was allowed and is running.
-struct Begun {
+struct BegunCall {
     account: Account,
     attempt: Attempt,
 }
@@ -83,7 +83,7 @@ impl Stockade {
         Running::supervise(self, begun).map_err(|report| *report)
     }
 
-    fn begin(&self, call: ToolCall) -> Result<Begun, Box<Report>> {
+    fn begin(&self, call: ToolCall) -> Result<BegunCall, Box<Report>> {
         let arrived = Instant::now();
         let (call, gone) = self.in_session_folder(call);
         let (verdict, said) = self.gate.judge_with_messages(&call);
@@ -107,7 +107,7 @@ impl Stockade {
             Err(body) => Err(Box::new(self.report(account, body))),
             Ok(permit) => {
                 account.ruling = Some(permit.ruling().clone());
-                let begun = Begun { account, attempt: self.launch(*permit) };
+                let begun = BegunCall { account, attempt: self.launch(*permit) };
                 let has_failed = begun.attempt.has_failed();
                 if has_failed { Err(Box::new(self.finish(begun, None))) } else { Ok(begun) }
             }
@@ -121,8 +121,8 @@ impl Stockade {
     }
 
     /// Waits for the end, records it, and tries again where a tool may be tried again.
-    fn finish(&self, begun: Begun, caller: Option<&CallerLink>) -> Report {
-        let Begun { mut account, mut attempt } = begun;
+    fn finish(&self, begun: BegunCall, caller: Option<&CallerLink>) -> Report {
+        let BegunCall { mut account, mut attempt } = begun;
         loop {
             let Attempt { entry, run, retry } = attempt;
             let body = self.record(&account, entry, run.and_then(|run| run.serve(caller)));
@@ -135,8 +135,8 @@ impl Stockade {
     }
 
     /// Ends a call that was started and cannot go on.
-    fn abandon(&self, begun: Begun, failure: Failure) -> Report {
-        let Begun { account, attempt } = begun;
+    fn abandon(&self, begun: BegunCall, failure: Failure) -> Report {
+        let BegunCall { account, attempt } = begun;
         drop(attempt.run);
         let body = self.record(&account, attempt.entry, Err(failure));
         self.report(account, body)
@@ -209,7 +209,7 @@ impl Stockade {
         let Account { arrived, call, said, questions, ruling, tried, gone: _ } = account;
         let is_registered = self.gate.examiner().registered(&call).is_some();
         let for_hooks = self.has_post_hooks().then(|| call.clone());
-        let report = Report::new(Asked::from(call), arrived.elapsed(), ruling, body);
+        let report = Report::new(RequestView::from(call), arrived.elapsed(), ruling, body);
         let report = report.with_questions(questions).with_said(said);
         let report = self.after(for_hooks.as_ref(), report);
         // Last, so that what hooks took out of the output is not in the answer either.

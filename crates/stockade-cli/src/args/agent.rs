@@ -81,7 +81,7 @@ impl Agent {
 
 /// What a person said in the agent, for a line that `stockade hook` has put into the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Answered {
+pub(crate) enum PersonAnswer {
     /// They were asked, and said yes.
     Yes,
     /// Nobody was asked.

@@ -14,14 +14,14 @@ use super::project::Project;
 pub(crate) struct Case {
     pub(crate) label: &'static str,
     pub(crate) call: ToolCall,
-    pub(crate) expected: Expected,
+    pub(crate) expected: Expectation,
     /// What the program has to have printed, where that is the point.
     pub(crate) prints: Option<fn(&str) -> bool>,
 }
 
 /// How a call comes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expected {
+pub(crate) enum Expectation {
     /// It runs and ends well, with all its output.
     Ok,
     /// It runs and ends well, with output cut off.
@@ -34,7 +34,7 @@ pub(crate) enum Expected {
     Other,
 }
 
-impl Expected {
+impl Expectation {
     /// How a call came out.
     pub(crate) fn of(report: &Report) -> Self {
         const AXES: [&str; 5] = ["name", "argv", "structure", "path", "call"];
@@ -57,7 +57,7 @@ impl Expected {
     }
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ok => f.write_str("ran"),
@@ -90,16 +90,16 @@ pub(crate) fn cases(project: &Project) -> Vec<Case> {
     cases
 }
 
-fn exec(label: &'static str, expected: Expected, argv: &[&str]) -> Case {
+fn exec(label: &'static str, expected: Expectation, argv: &[&str]) -> Case {
     Case { label, call: ToolCall::exec(argv.iter().copied()), expected, prints: None }
 }
 
-fn line(label: &'static str, expected: Expected, text: &str) -> Case {
+fn line(label: &'static str, expected: Expectation, text: &str) -> Case {
     Case { label, call: ToolCall::line(text), expected, prints: None }
 }
 
 fn seed() -> Vec<Case> {
-    use Expected::{Denied, Ok, TimedOut, Truncated};
+    use Expectation::{Denied, Ok, TimedOut, Truncated};
     let long = "x".repeat(4096);
     vec![
         exec("ls .", Ok, &["ls", "."]),
@@ -121,7 +121,7 @@ fn seed() -> Vec<Case> {
 }
 
 fn names() -> Vec<Case> {
-    use Expected::{Denied, Ok};
+    use Expectation::{Denied, Ok};
     vec![
         exec("/usr/bin/../bin/rm", Denied("name"), &["/usr/bin/../bin/rm", "-rf", "."]),
         exec("/proc/self/root/bin/rm", Denied("name"), &["/proc/self/root/bin/rm", "-rf", "."]),
@@ -144,7 +144,7 @@ fn names() -> Vec<Case> {
 }
 
 fn arguments() -> Vec<Case> {
-    use Expected::{Denied, Ok};
+    use Expectation::{Denied, Ok};
     vec![
         exec("bash -ec", Denied("argv"), &["bash", "-ec", "echo pwned"]),
         exec("python3 -cCODE", Denied("argv"), &["python3", "-cprint(1)"]),
@@ -171,7 +171,7 @@ fn arguments() -> Vec<Case> {
 }
 
 fn paths(project: &Project) -> Vec<Case> {
-    use Expected::{Denied, Ok};
+    use Expectation::{Denied, Ok};
     let sibling = project.sibling().join("secret.txt").display().to_string();
     vec![
         exec("cat src/../src/main.py", Ok, &["cat", "src/../src/main.py"]),
@@ -196,7 +196,7 @@ fn paths(project: &Project) -> Vec<Case> {
 }
 
 fn lines() -> Vec<Case> {
-    use Expected::{Denied, Ok};
+    use Expectation::{Denied, Ok};
     vec![
         line("line: echo hi; rm -rf / (only prints)", Ok, "echo hi; rm -rf /"),
         line("line: date", Ok, "date"),
@@ -209,7 +209,7 @@ fn lines() -> Vec<Case> {
 }
 
 fn runs() -> Vec<Case> {
-    use Expected::{Denied, Ok};
+    use Expectation::{Denied, Ok};
     vec![
         exec("no words at all", Denied("call"), &[]),
         exec("a NUL byte", Denied("call"), &["echo", "a\0b"]),

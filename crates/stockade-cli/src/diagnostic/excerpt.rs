@@ -1,7 +1,7 @@
 //! One physical line, made visible, with what is far from every label left out and counted.
 
 use stockade::shell::ast::Span;
-use stockade::shell::invisible::{Shown, is_hidden, pieces};
+use stockade::shell::invisible::{VisiblePiece, is_hidden, pieces};
 use unicode_width::UnicodeWidthStr as _;
 
 /// A line that fits is shown whole.
@@ -24,7 +24,7 @@ impl Excerpt {
     pub(super) fn new(line: &str, spans: &[Span]) -> Self {
         let mut windows = windows(line, spans).into_iter().peekable();
         let mut excerpt = Self { text: String::new(), places: Vec::new() };
-        let mut part: Vec<Shown<'_>> = Vec::new();
+        let mut part: Vec<VisiblePiece<'_>> = Vec::new();
         let mut left_from = None;
         for piece in pieces(line) {
             while windows.next_if(|window| window.end <= piece.start).is_some() {}
@@ -44,9 +44,9 @@ impl Excerpt {
 
     /// Adds pieces that stand together. What joined them to those that are left out joins nothing
     /// now, and would be hidden: it is shown too.
-    fn show(&mut self, part: &mut Vec<Shown<'_>>, ends_line: bool) {
-        let joins = |piece: &&mut Shown<'_>| piece.text.chars().all(is_hidden);
-        let escape = |piece: &mut Shown<'_>| {
+    fn show(&mut self, part: &mut Vec<VisiblePiece<'_>>, ends_line: bool) {
+        let joins = |piece: &&mut VisiblePiece<'_>| piece.text.chars().all(is_hidden);
+        let escape = |piece: &mut VisiblePiece<'_>| {
             piece.text = piece.text.chars().flat_map(char::escape_unicode).collect();
         };
         if part.first().is_some_and(|first| first.start > 0) {

@@ -3,14 +3,14 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::Placed;
+use super::PlacedLabel;
 use super::excerpt::Excerpt;
 
 /// A label with the columns it has.
 struct Mark<'a> {
     from: usize,
     to: usize,
-    placed: &'a Placed,
+    placed: &'a PlacedLabel,
 }
 
 impl Mark<'_> {
@@ -25,7 +25,7 @@ impl Mark<'_> {
 
 /// The underlines, with the text of the rightmost label beside them if nothing is in its way, and
 /// those of the others beneath, from right to left.
-pub(super) fn lines(labels: &[Placed], excerpt: &Excerpt) -> Vec<String> {
+pub(super) fn lines(labels: &[PlacedLabel], excerpt: &Excerpt) -> Vec<String> {
     let mut marks: Vec<Mark<'_>> = labels
         .iter()
         .map(|placed| {

@@ -11,7 +11,7 @@ use crate::print::{self, BAD, GOOD, escape};
 #[derive(Debug, Serialize)]
 pub(super) struct Ladder {
     tiers: Vec<Rung>,
-    recommended: Recommended,
+    recommended: Recommendation,
 }
 
 /// One tier on this machine.
@@ -25,7 +25,7 @@ struct Rung {
 }
 
 #[derive(Debug, Serialize)]
-struct Recommended {
+struct Recommendation {
     tier: &'static str,
     why: String,
     /// What to take for calls that are more dangerous.
@@ -51,7 +51,7 @@ impl Ladder {
                 print::line(&format!("    to gain: {gain}"))?;
             }
         }
-        let Recommended { tier, why, climb } = &self.recommended;
+        let Recommendation { tier, why, climb } = &self.recommended;
         print::line(&format!("\nrecommended here: {GOOD}{tier}{GOOD:#}: {why}"))?;
         match climb {
             Some(climb) => print::line(&format!("  to climb: {climb}")),
@@ -106,7 +106,7 @@ fn kernel(gvisor: &Gvisor) -> Rung {
 }
 
 /// The cheapest tier that keeps what the shipped policy requires; else the strongest there is.
-fn recommended(checkup: &Checkup, rungs: &[Rung]) -> Recommended {
+fn recommended(checkup: &Checkup, rungs: &[Rung]) -> Recommendation {
     let works = |tier: Tier| rungs.iter().any(|rung| rung.tier == tier.name() && rung.works);
     let (tier, why) = if checkup.ok {
         (Tier::Jail, "it keeps all that the shipped policy requires, at the least cost")
@@ -126,5 +126,5 @@ fn recommended(checkup: &Checkup, rungs: &[Rung]) -> Recommended {
         (_, true) => Some("--tier gvisor for code that nobody has read: a kernel of its own"),
         (_, false) => Some("runsc for code that nobody has read: the kernel is shared until then"),
     };
-    Recommended { tier: tier.name(), why: why.to_owned(), climb }
+    Recommendation { tier: tier.name(), why: why.to_owned(), climb }
 }

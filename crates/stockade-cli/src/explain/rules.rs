@@ -6,8 +6,8 @@ use stockade::confine::{Files, Origin};
 use stockade::gate::{Examination, Examiner};
 use stockade::launch::{self, SearchResult};
 use stockade::outcome::Failure;
-use stockade::policy::rules::{Considered, Effect, Fit, Part};
-use stockade::policy::{By, Decision, Mode, Reached};
+use stockade::policy::rules::{ConsideredRule, Effect, Fit, Part};
+use stockade::policy::{By, Decision, Mode, RuleReach};
 
 use crate::print::{self, FAINT, escape};
 
@@ -48,7 +48,7 @@ impl RulesExplanation {
     pub(crate) fn new(examiner: &Examiner, call: &ToolCall, examination: &Examination) -> Self {
         let considered = examiner.consider(call, examination);
         let part = |part: &Part| part_name(part, examination);
-        let rule = |one: &Considered<'_>| {
+        let rule = |one: &ConsideredRule<'_>| {
             let (fit, part) = match &one.fit {
                 Fit::Decides(at) => ("decides", Some(part(at))),
                 Fit::Matches(at) => ("matches", Some(part(at))),
@@ -69,13 +69,13 @@ impl RulesExplanation {
         let root = examiner.root().path();
         let files = &examination.confinement.files;
         let searched = launch::search(files);
-        let told = |reached: &Reached<'_>| {
+        let told = |reached: &RuleReach<'_>| {
             let told = PathFit::new(reached, files, &searched);
             // Most shipped rules mean nothing of this project.
             let is_idle = reached.rule.origin() == Origin::Shipped && told.paths.is_empty();
             (!is_idle).then_some(told)
         };
-        let is_about = |one: &&Considered<'_>| {
+        let is_about = |one: &&ConsideredRule<'_>| {
             let is_idle = matches!(one.fit, Fit::No | Fit::NotReached);
             one.rule.origin() != Origin::Shipped || !is_idle
         };
@@ -115,7 +115,11 @@ impl RulesExplanation {
 }
 
 impl PathFit {
-    fn new(reached: &Reached<'_>, files: &Files, searched: &Result<SearchResult, Failure>) -> Self {
+    fn new(
+        reached: &RuleReach<'_>,
+        files: &Files,
+        searched: &Result<SearchResult, Failure>,
+    ) -> Self {
         let denied = &reached.denied;
         let at = files.sought.iter().position(|one| denied.sought.as_ref() == Some(one));
         let (mut paths, mut notes) = (Vec::new(), Vec::new());
@@ -171,7 +175,7 @@ fn later(effect: Effect) -> &'static str {
 }
 
 /// Why the deciding rule won, or why none did.
-fn because(considered: &[Considered<'_>], examination: &Examination, mode: Mode) -> String {
+fn because(considered: &[ConsideredRule<'_>], examination: &Examination, mode: Mode) -> String {
     let ruling = &examination.ruling;
     let deciding = considered.iter().find(|one| matches!(one.fit, Fit::Decides(_)));
     match (deciding, ruling.by) {

@@ -17,19 +17,19 @@ pub(super) enum Answer {
     /// Nothing: the agent goes on as it would without us.
     Silent,
     /// What was decided.
-    Decided(Decided),
+    Decided(DecidedAnswer),
 }
 
 /// A decision, with what the agent or its person reads.
 #[derive(Debug, PartialEq)]
-pub(super) struct Decided {
+pub(super) struct DecidedAnswer {
     pub(super) decision: Decision,
     pub(super) reason: String,
     /// The whole input, rewritten.
     pub(super) input: Option<Map<String, Value>>,
 }
 
-impl Decided {
+impl DecidedAnswer {
     pub(super) fn deny(reason: String) -> Self {
         Self { decision: Decision::Deny, reason, input: None }
     }
@@ -97,7 +97,7 @@ impl Answer {
     /// The object that is printed, if any. What the agent's protocol cannot say comes out as the
     /// nearest stricter thing, or as nothing where its own flow asks by itself.
     pub(super) fn wire(self, kind: Kind, agent: Agent) -> Option<impl Serialize> {
-        let Self::Decided(Decided { decision, reason, input }) = self else { return None };
+        let Self::Decided(DecidedAnswer { decision, reason, input }) = self else { return None };
         let reason: String = reason.chars().take(REASON_MAX).collect();
         let output = match kind {
             Kind::PreToolUse => before_use((decision, reason, input), agent)?,
@@ -107,9 +107,9 @@ impl Answer {
     }
 }
 
-type Said = (Decision, String, Option<Map<String, Value>>);
+type AnswerParts = (Decision, String, Option<Map<String, Value>>);
 
-fn before_use((decision, reason, input): Said, agent: Agent) -> Option<Output> {
+fn before_use((decision, reason, input): AnswerParts, agent: Agent) -> Option<Output> {
     let (decision, reason, input) = match (agent, decision, input) {
         // Its hooks cannot ask, and an answer that it does not know would let the call run.
         (Agent::Codex, Decision::Ask, _) => {
@@ -128,7 +128,7 @@ fn before_use((decision, reason, input): Said, agent: Agent) -> Option<Output> {
     })
 }
 
-fn requested((decision, reason, input): Said, agent: Agent) -> Option<Output> {
+fn requested((decision, reason, input): AnswerParts, agent: Agent) -> Option<Output> {
     let permission = match (agent, decision, input) {
         (_, Decision::Deny, _) => {
             Permission { behavior: "deny", message: Some(reason), updated_input: None }

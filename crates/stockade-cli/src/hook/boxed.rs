@@ -9,7 +9,7 @@ use stockade::limits::Limits;
 use stockade::policy::Mode;
 use stockade::shell::quoted;
 
-use crate::args::{Agent, Answered, Dialect, HookOptions};
+use crate::args::{Agent, Dialect, HookOptions, PersonAnswer};
 
 /// How a line is put into the box.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ const SPECIAL: [char; 11] = [';', '|', '&', '<', '>', '(', ')', '$', '`', '\n', 
 impl Wrapping<'_> {
     /// The command that runs this line in the box; none if a path cannot be written into a line, or
     /// if it is longer than an argument can be.
-    pub(super) fn of(&self, line: &str, answered: Answered) -> Option<String> {
+    pub(super) fn of(&self, line: &str, answered: PersonAnswer) -> Option<String> {
         let mut words: Vec<String> = vec![self.program.to_owned(), "shell".to_owned()];
         let mut option = |name: &str, value: &str| words.push(format!("--{name}={value}"));
         option("root", self.root.to_str()?);
@@ -159,10 +159,10 @@ pub(super) fn dialects(options: &HookOptions) -> Vec<&'static str> {
     all
 }
 
-fn answered_name(answered: Answered) -> &'static str {
+fn answered_name(answered: PersonAnswer) -> &'static str {
     match answered {
-        Answered::Yes => "yes",
-        Answered::None => "none",
+        PersonAnswer::Yes => "yes",
+        PersonAnswer::None => "none",
     }
 }
 

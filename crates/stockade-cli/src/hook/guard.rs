@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{WaitOptions, WaitStatus, waitpid};
-use stockade::launch::{Forked, fork_supervisor};
+use stockade::launch::{ForkSide, fork_supervisor};
 
 use super::event::Kind;
 use super::{KIND, refuse};
@@ -20,8 +20,8 @@ static PARENT: OnceLock<OwnedFd> = OnceLock::new();
 /// process the first decides alone: where none can be had, that is as much as there is.
 pub(crate) fn guard() -> Option<ExitCode> {
     let (child, socket) = match fork_supervisor() {
-        Ok(Forked::FrontEnd { supervisor, socket }) => (supervisor, socket),
-        Ok(Forked::Supervisor(socket)) => {
+        Ok(ForkSide::FrontEnd { supervisor, socket }) => (supervisor, socket),
+        Ok(ForkSide::Supervisor(socket)) => {
             PARENT.get_or_init(|| socket);
             return None;
         }

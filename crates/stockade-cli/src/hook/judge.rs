@@ -14,14 +14,14 @@ use stockade::shell::{NoShellInput, ShellInput, launching_field, shell_folder};
 use stockade::tier::Tier;
 use stockade::{Policy, Stockade, ToolCall};
 
-use super::answer::{Answer, Decided, told};
+use super::answer::{Answer, DecidedAnswer, told};
 use super::boxed::{FolderCarry, Wrapping, unwrapped};
 use super::event::{AgentMode, ToolEvent};
 use super::own_session;
 use super::patch_line::{applies_patch, patch_of};
-use super::person::Asked;
+use super::person::Answerer;
 use super::project::{Clues, Project};
-use crate::args::{Agent, Answered, HookOptions};
+use crate::args::{Agent, HookOptions, PersonAnswer};
 use crate::print;
 use crate::setup::{self, SetupError};
 
@@ -51,7 +51,7 @@ pub(super) fn judge(event: ToolEvent, options: &HookOptions) -> Result<Answer, J
         None => Clues::new(cwd.clone(), options.format).project(),
     };
     let policy = setup::hook_policy(options, &root)?;
-    let asked = Asked::of(options.format, event.kind, event.mode);
+    let asked = Answerer::of(options.format, event.kind, event.mode);
     let is_line = is_shell(&event.tool) && !event.tool.starts_with(OF_SERVER);
     let matter = Matter { event, options, cwd, root, asked };
     let answer = if is_line { matter.line(policy)? } else { matter.foreign(policy)? };
@@ -71,7 +71,7 @@ struct Matter<'o> {
     cwd: PathBuf,
     root: PathBuf,
     /// Who would answer a question.
-    asked: Asked,
+    asked: Answerer,
 }
 
 impl Matter<'_> {
@@ -115,12 +115,12 @@ impl Matter<'_> {
             (true, Some(input)) => {
                 let reason = format!("allowed: the search leaves out {}", exclude.join(" "));
                 let input = Some(input);
-                Ok(Answer::Decided(Decided { decision: Decision::Allow, reason, input }))
+                Ok(Answer::Decided(DecidedAnswer { decision: Decision::Allow, reason, input }))
             }
             (false, input) => {
                 let input = input.filter(|_| ruling.decision != Decision::Deny);
                 let reason = told(&ruling);
-                Ok(Answer::Decided(Decided { decision: ruling.decision, reason, input }))
+                Ok(Answer::Decided(DecidedAnswer { decision: ruling.decision, reason, input }))
             }
         }
     }
@@ -172,9 +172,9 @@ impl Matter<'_> {
             return self.patch_line(&line, &commands, (policy, mode));
         }
         let answered = match ruling.decision {
-            Decision::Deny => return Ok(Answer::Decided(Decided::deny(told(&ruling)))),
-            Decision::Ask => Answered::Yes,
-            Decision::Allow => Answered::None,
+            Decision::Deny => return Ok(Answer::Decided(DecidedAnswer::deny(told(&ruling)))),
+            Decision::Ask => PersonAnswer::Yes,
+            Decision::Allow => PersonAnswer::None,
         };
         if is_typed && ruling.decision == Decision::Allow {
             // The program that reads it was put into the sandbox when it was started.
@@ -194,7 +194,7 @@ impl Matter<'_> {
         } else {
             None
         };
-        Ok(Answer::Decided(Decided { decision: ruling.decision, reason, input }))
+        Ok(Answer::Decided(DecidedAnswer { decision: ruling.decision, reason, input }))
     }
 
     /// A line about the agent's own session, as a command outside of the sandbox.
@@ -222,11 +222,11 @@ impl Matter<'_> {
 
     fn run_outside(mut self, ruling: &Ruling, (shell, command): (ShellInput, String)) -> Answer {
         if ruling.decision == Decision::Deny {
-            return Answer::Decided(Decided::deny(told(ruling)));
+            return Answer::Decided(DecidedAnswer::deny(told(ruling)));
         }
         shell.replace(&mut self.event.input, command);
         let (decision, reason) = (ruling.decision, told(ruling));
-        Answer::Decided(Decided { decision, reason, input: Some(self.event.input) })
+        Answer::Decided(DecidedAnswer { decision, reason, input: Some(self.event.input) })
     }
 
     /// The ruling on a line with what else is against it, and with who would answer a question.
@@ -308,7 +308,7 @@ impl Matter<'_> {
             let reason = "refused: a line that applies a patch together with other commands, or with a \
                           patch that is not written in it, cannot be judged\nrule: path/patch\ninstead: \
                           send the patch alone, as apply_patch <<'EOF' … EOF";
-            return Ok(Answer::Decided(Decided::deny(reason.to_owned())));
+            return Ok(Answer::Decided(DecidedAnswer::deny(reason.to_owned())));
         };
         let input = Map::from_iter([("command".to_owned(), Value::String(patch))]);
         let foreign = ExternalCall { name: "apply_patch".to_owned(), input };

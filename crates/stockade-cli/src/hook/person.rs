@@ -10,7 +10,7 @@ use crate::args::Agent;
 
 /// Who would answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Answerer {
     /// A person, in the agent's own dialog.
     Person,
     /// Nobody, or nobody knows who, for this reason.
@@ -24,21 +24,21 @@ pub(super) enum Asked {
 /// (anthropics/claude-code#77212) and by the classifier of `auto` (#51255, #53824); in `dontAsk` it is
 /// a refusal. Codex knows no `ask` before a tool is used. A `PermissionRequest` comes right before the
 /// agent's own dialog, and is left to it.
-const TABLE: [(Agent, Kind, Mode, Asked); 14] = [
-    (Agent::Claude, Kind::PreToolUse, Mode::Default, Asked::Person),
-    (Agent::Claude, Kind::PreToolUse, Mode::AcceptEdits, Asked::Person),
-    (Agent::Claude, Kind::PreToolUse, Mode::Plan, Asked::Person),
-    (Agent::Claude, Kind::PreToolUse, Mode::Auto, Asked::Nobody(CLASSIFIER)),
-    (Agent::Claude, Kind::PreToolUse, Mode::DontAsk, Asked::Nobody(SILENT)),
-    (Agent::Claude, Kind::PreToolUse, Mode::Bypass, Asked::Nobody(BYPASS)),
-    (Agent::Claude, Kind::PermissionRequest, Mode::Default, Asked::Person),
-    (Agent::Claude, Kind::PermissionRequest, Mode::AcceptEdits, Asked::Person),
-    (Agent::Claude, Kind::PermissionRequest, Mode::Plan, Asked::Person),
-    (Agent::Claude, Kind::PermissionRequest, Mode::Auto, Asked::Nobody(CLASSIFIER)),
-    (Agent::Codex, Kind::PermissionRequest, Mode::Default, Asked::Person),
-    (Agent::Codex, Kind::PermissionRequest, Mode::AcceptEdits, Asked::Person),
-    (Agent::Codex, Kind::PermissionRequest, Mode::Plan, Asked::Person),
-    (Agent::Codex, Kind::PermissionRequest, Mode::Bypass, Asked::Nobody(BYPASS)),
+const TABLE: [(Agent, Kind, Mode, Answerer); 14] = [
+    (Agent::Claude, Kind::PreToolUse, Mode::Default, Answerer::Person),
+    (Agent::Claude, Kind::PreToolUse, Mode::AcceptEdits, Answerer::Person),
+    (Agent::Claude, Kind::PreToolUse, Mode::Plan, Answerer::Person),
+    (Agent::Claude, Kind::PreToolUse, Mode::Auto, Answerer::Nobody(CLASSIFIER)),
+    (Agent::Claude, Kind::PreToolUse, Mode::DontAsk, Answerer::Nobody(SILENT)),
+    (Agent::Claude, Kind::PreToolUse, Mode::Bypass, Answerer::Nobody(BYPASS)),
+    (Agent::Claude, Kind::PermissionRequest, Mode::Default, Answerer::Person),
+    (Agent::Claude, Kind::PermissionRequest, Mode::AcceptEdits, Answerer::Person),
+    (Agent::Claude, Kind::PermissionRequest, Mode::Plan, Answerer::Person),
+    (Agent::Claude, Kind::PermissionRequest, Mode::Auto, Answerer::Nobody(CLASSIFIER)),
+    (Agent::Codex, Kind::PermissionRequest, Mode::Default, Answerer::Person),
+    (Agent::Codex, Kind::PermissionRequest, Mode::AcceptEdits, Answerer::Person),
+    (Agent::Codex, Kind::PermissionRequest, Mode::Plan, Answerer::Person),
+    (Agent::Codex, Kind::PermissionRequest, Mode::Bypass, Answerer::Nobody(BYPASS)),
 ];
 
 const BYPASS: &str = "the agent's mode bypassPermissions asks nobody";
@@ -48,7 +48,7 @@ const CODEX: &str = "a hook of this agent cannot ask";
 const HEADLESS: &str = "the agent runs without a person (-p, or from a program)";
 const UNKNOWN: &str = "it is not known that the agent asks one in its mode";
 
-impl Asked {
+impl Answerer {
     /// About an event of this agent.
     pub(super) fn of(agent: Agent, kind: Kind, mode: Option<AgentMode>) -> Self {
         Self::started_by(std::env::var_os("CLAUDE_CODE_ENTRYPOINT").as_deref(), agent, kind, mode)
@@ -94,12 +94,12 @@ impl Asked {
 mod tests {
     use std::ffi::OsStr;
 
-    use super::{Agent, AgentMode, Asked, Kind, Mode};
+    use super::{Agent, AgentMode, Answerer, Kind, Mode};
 
     const KINDS: [Kind; 2] = [Kind::PreToolUse, Kind::PermissionRequest];
 
     fn is_person(agent: Agent, kind: Kind, mode: Option<AgentMode>) -> bool {
-        Asked::started_by(None, agent, kind, mode) == Asked::Person
+        Answerer::started_by(None, agent, kind, mode) == Answerer::Person
     }
 
     #[test]
@@ -127,13 +127,13 @@ mod tests {
             [("cli", true), ("claude-vscode", true), ("sdk-cli", false), ("sdk-ts", false)]
         {
             let mode = Some(AgentMode::Known(Mode::Default));
-            let asked = Asked::started_by(
+            let asked = Answerer::started_by(
                 Some(OsStr::new(entrypoint)),
                 Agent::Claude,
                 Kind::PreToolUse,
                 mode,
             );
-            assert_eq!(asked == Asked::Person, expected, "{entrypoint}");
+            assert_eq!(asked == Answerer::Person, expected, "{entrypoint}");
         }
     }
 }

@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::document::{BadFile, Node, What, comma_after, end_of_line_comment};
-use written::{Style, Written};
+use written::{NewValue, Style};
 
 /// A text, and whether it is exactly what it would be if the hook had never been put in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edited {
+pub(super) struct EditedText {
     /// None for a file that is not there.
     pub(super) text: Option<String>,
     pub(super) exact: bool,
@@ -25,42 +25,42 @@ const EVENT: &str = "PreToolUse";
 /// or spaces inside of its brackets: so it can be told afterwards what was there before.
 pub(super) fn with_hook(path: &Path, text: Option<&str>, command: &str) -> Result<String, BadFile> {
     let Some(text) = text else {
-        let whole = Written::Object(vec![("hooks", Written::hooks(command))]);
+        let whole = NewValue::Object(vec![("hooks", NewValue::hooks(command))]);
         return Ok(format!("{}\n", whole.pretty("", &Style::default())));
     };
     let root = root(path, text)?;
     if let Some(ours) = ours(&root).first() {
-        let quoted = Written::Text(command.to_owned()).compact();
+        let quoted = NewValue::Text(command.to_owned()).compact();
         return Ok(spliced(text, ours.command.span.clone(), &quoted));
     }
     let style = Style::of(text, &root);
     let Some(hooks) = root.member("hooks") else {
-        return Ok(inserted(text, &root, ("hooks", Written::hooks(command)), &style));
+        return Ok(inserted(text, &root, ("hooks", NewValue::hooks(command)), &style));
     };
     let What::Object(_) = hooks.value.what else {
         return Err(hooks.value.wrong(path, text, "`hooks` is no object"));
     };
     let Some(event) = hooks.value.member(EVENT) else {
-        return Ok(inserted(text, &hooks.value, (EVENT, Written::groups(command)), &style));
+        return Ok(inserted(text, &hooks.value, (EVENT, NewValue::groups(command)), &style));
     };
     let What::List(_) = event.value.what else {
         return Err(event.value.wrong(path, text, "`PreToolUse` is no list"));
     };
-    Ok(inserted(text, &event.value, ("", Written::group(command)), &style))
+    Ok(inserted(text, &event.value, ("", NewValue::group(command)), &style))
 }
 
 /// The text without the hook.
-pub(super) fn without_hook(path: &Path, text: Option<&str>) -> Result<Edited, BadFile> {
-    let Some(text) = text else { return Ok(Edited { text: None, exact: true }) };
+pub(super) fn without_hook(path: &Path, text: Option<&str>) -> Result<EditedText, BadFile> {
+    let Some(text) = text else { return Ok(EditedText { text: None, exact: true }) };
     let parsed = root(path, text)?;
     let Some(found) = ours(&parsed).into_iter().next() else {
-        return Ok(Edited { text: Some(text.to_owned()), exact: true });
+        return Ok(EditedText { text: Some(text.to_owned()), exact: true });
     };
     let What::Text(command) = &found.command.what else {
-        return Ok(Edited { text: Some(text.to_owned()), exact: true });
+        return Ok(EditedText { text: Some(text.to_owned()), exact: true });
     };
     if with_hook(path, None, command)? == text {
-        return Ok(Edited { text: None, exact: true });
+        return Ok(EditedText { text: None, exact: true });
     }
     // From the outside in: what was made for the hook goes with it.
     let places = [
@@ -95,12 +95,12 @@ enum Exactness {
 }
 
 /// The same for further copies of the hook, which a person may have made.
-fn without_others(path: &Path, text: String, so_far: Exactness) -> Result<Edited, BadFile> {
+fn without_others(path: &Path, text: String, so_far: Exactness) -> Result<EditedText, BadFile> {
     if ours(&root(path, &text)?).is_empty() {
-        return Ok(Edited { text: Some(text), exact: so_far == Exactness::Kept });
+        return Ok(EditedText { text: Some(text), exact: so_far == Exactness::Kept });
     }
     let edited = without_hook(path, Some(&text))?;
-    Ok(Edited { exact: edited.exact && so_far == Exactness::Kept, ..edited })
+    Ok(EditedText { exact: edited.exact && so_far == Exactness::Kept, ..edited })
 }
 
 /// The text without a list for the event and an object for hooks that hold nothing any more.
@@ -170,7 +170,7 @@ fn is_ours(command: &Node) -> bool {
 }
 
 /// The text with one more item at the end of a container.
-fn inserted(text: &str, container: &Node, (key, value): (&str, Written), style: &Style) -> String {
+fn inserted(text: &str, container: &Node, (key, value): (&str, NewValue), style: &Style) -> String {
     let Some(last) = container.items().last() else {
         let inside = container.span.start.saturating_add(1);
         return spliced(text, inside..inside, &value.compact_member(key));

@@ -9,7 +9,7 @@ use stockade::policy::rules::{Example, Fit, Rule};
 use stockade::{Policy, ToolCall};
 
 /// One example that was tried.
-pub(super) struct Tried {
+pub(super) struct ExampleTrial {
     /// Where its rule is written.
     pub(super) place: Option<String>,
     /// What is wrong with it, if anything is.
@@ -17,7 +17,7 @@ pub(super) struct Tried {
 }
 
 /// Tries the examples of the rules that are not shipped, from this folder.
-pub(super) fn tried(root: &Path, policy: &Policy) -> Result<Vec<Tried>, ResolverError> {
+pub(super) fn tried(root: &Path, policy: &Policy) -> Result<Vec<ExampleTrial>, ResolverError> {
     let examiner = Examiner::new(Root::open(root)?, policy.clone());
     let mut tried = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -25,7 +25,8 @@ pub(super) fn tried(root: &Path, policy: &Policy) -> Result<Vec<Tried>, Resolver
         // All rules of a name carry the same examples.
         let Some(name) = rule.name().filter(|name| !names.contains(name)) else { continue };
         names.push(name);
-        let of = |example| Tried { place: rule.place(), wrong: wrong(&examiner, rule, example) };
+        let of =
+            |example| ExampleTrial { place: rule.place(), wrong: wrong(&examiner, rule, example) };
         tried.extend(rule.lines().all().map(of));
     }
     Ok(tried)

@@ -16,12 +16,12 @@ struct Listing {
     /// Set if only the rules of one tool were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    rules: Vec<Listed>,
+    rules: Vec<RuleView>,
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct RuleView {
     list: Decision,
     rule: String,
     /// What `rules.drop` removes it by.
@@ -51,7 +51,8 @@ pub(super) fn list(list: &RulesList) -> Answer {
         return Ok(Status::Ok);
     }
     for decision in LISTS {
-        let rules: Vec<&Listed> = listing.rules.iter().filter(|one| one.list == decision).collect();
+        let rules: Vec<&RuleView> =
+            listing.rules.iter().filter(|one| one.list == decision).collect();
         if !rules.is_empty() {
             print::line(decision.name())?;
         }
@@ -70,7 +71,7 @@ pub(super) fn list(list: &RulesList) -> Answer {
 impl Listing {
     fn of(policy: &Policy, tool: Option<&str>) -> Self {
         let shadows = policy.rules.shadows();
-        let listed = |rule: &Rule| Listed {
+        let listed = |rule: &Rule| RuleView {
             list: rule.list(),
             rule: rule.text().to_owned(),
             name: rule.name().map(str::to_owned),
@@ -87,7 +88,7 @@ impl Listing {
             ),
         };
         let applies = |rule: &&Rule| tool.is_none_or(|tool| rule.judges(tool));
-        let mut rules: Vec<Listed> =
+        let mut rules: Vec<RuleView> =
             policy.rules.all().iter().filter(applies).map(listed).collect();
         rules.sort_by_key(|one| std::cmp::Reverse(one.list));
         Self { tool: tool.map(str::to_owned), rules, notes: policy.notes() }
@@ -95,7 +96,7 @@ impl Listing {
 }
 
 /// Rules of one name, or one without.
-fn print(group: &[&Listed]) -> Result<(), print::StdoutError> {
+fn print(group: &[&RuleView]) -> Result<(), print::StdoutError> {
     let Some(first) = group.first() else { return Ok(()) };
     let title = first.name.as_deref().unwrap_or(&first.rule);
     let place = first.source.as_deref().map(escape).unwrap_or_default();

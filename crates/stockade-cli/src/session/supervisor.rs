@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use stockade::launch::{Forked, fork_supervisor, take_inherited};
+use stockade::launch::{ForkSide, fork_supervisor, take_inherited};
 
 use super::membership::Waits;
 use crate::Answer;
@@ -38,8 +38,8 @@ pub(crate) struct FrontEnd {
 /// is told to this descriptor.
 pub(crate) fn supervised(folder_fd: Option<u8>, work: impl FnOnce(&FrontEnd) -> Answer) -> Answer {
     match fork_supervisor().map_err(|error| format!("start a supervisor: {error}"))? {
-        Forked::FrontEnd { supervisor, socket } => wait_for(supervisor, socket),
-        Forked::Supervisor(socket) => {
+        ForkSide::FrontEnd { supervisor, socket } => wait_for(supervisor, socket),
+        ForkSide::Supervisor(socket) => {
             let folder = Mutex::new(take_inherited(folder_fd)?.map(File::from));
             let (socket, is_released) = (Arc::new(socket), Arc::default());
             let (waits, stay) = (Waits::default(), Mutex::default());

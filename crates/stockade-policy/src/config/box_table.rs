@@ -13,7 +13,7 @@ use crate::{Decision, LoadError, Policy};
 use stockade_shell::pattern::{Dialect, PathPart, Pattern};
 
 use crate::config::folders::real_folder;
-use crate::confine::{self, Keep, Network, Origin, Toolchain, Watched};
+use crate::confine::{self, Keep, ListedChanges, Network, Origin, Toolchain};
 
 /// A pattern of `box.hide` or `box.protect`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -130,9 +130,9 @@ impl Source {
         Err(LoadError::Value { path: self.path.clone(), line, message: message.to_owned() })
     }
 
-    pub(crate) fn watched(&self, text: &Spanned<String>) -> Result<Watched, LoadError> {
+    pub(crate) fn watched(&self, text: &Spanned<String>) -> Result<ListedChanges, LoadError> {
         self.value(text, |text| {
-            Watched::named(text)
+            ListedChanges::named(text)
                 .ok_or_else(|| format!("{text:?} is none of none, risky, bounded, all"))
         })
     }

@@ -37,7 +37,7 @@ pub(crate) struct NamedTable {
 }
 
 /// One shipped entry.
-struct Shipped {
+struct ShippedRule {
     name: &'static str,
     decision: &'static str,
     rules: &'static [&'static str],
@@ -49,12 +49,13 @@ struct Shipped {
 
 /// The rules that apply unless a file drops them.
 pub(crate) fn shipped() -> Rules {
-    static RULES: LazyLock<Rules> =
-        LazyLock::new(|| Rules::compile(table::SHIPPED.iter().flat_map(Shipped::rules).collect()));
+    static RULES: LazyLock<Rules> = LazyLock::new(|| {
+        Rules::compile(table::SHIPPED.iter().flat_map(ShippedRule::rules).collect())
+    });
     RULES.clone()
 }
 
-impl Shipped {
+impl ShippedRule {
     /// A rule that cannot be read refuses everything, and a test keeps that from happening.
     fn rules(&self) -> impl Iterator<Item = Rule> {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

@@ -16,7 +16,7 @@ pub fn replace(path: &Path, text: &str, permissions: u32) -> io::Result<()> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     let mark = data_encoding::HEXLOWER.encode(&bytes);
     let beside = folder.join(format!(".{}.{mark}", name.to_string_lossy()));
-    let unfinished = Unfinished(Some(beside.clone()));
+    let unfinished = UnfinishedFile(Some(beside.clone()));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(CWD, &beside, flags, Mode::from_raw_mode(0o600))?;
     let mut file = File::from(handle);
@@ -30,15 +30,15 @@ pub fn replace(path: &Path, text: &str, permissions: u32) -> io::Result<()> {
 }
 
 /// A file that is removed unless it was moved to its place.
-struct Unfinished(Option<PathBuf>);
+struct UnfinishedFile(Option<PathBuf>);
 
-impl Unfinished {
+impl UnfinishedFile {
     fn keep(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             // Where it was never made there is nothing to remove.

@@ -7,7 +7,7 @@ mod trace;
 use serde_json::{Map, Value, json};
 
 use self::keys::{Key, TextForm, key};
-use self::trace::{Shape, Untraced, shape};
+use self::trace::{Shape, TraceError, shape};
 use crate::config::entry::Table;
 use crate::config::file::PolicyFile;
 
@@ -18,7 +18,7 @@ use crate::config::file::PolicyFile;
 /// assert!(schema["properties"]["rules"]["properties"]["deny"]["description"].is_string());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn schema() -> Result<Value, Untraced> {
+pub fn schema() -> Result<Value, TraceError> {
     let rule = shape::<Table>()?;
     let mut schema = Writer { rule: &rule }.of("", &shape::<PolicyFile>()?);
     if let Value::Object(schema) = &mut schema {

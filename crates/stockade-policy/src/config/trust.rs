@@ -20,12 +20,12 @@ use crate::json;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustStore {
     path: Option<PathBuf>,
-    files: BTreeMap<PathBuf, Trusted>,
+    files: BTreeMap<PathBuf, TrustedFile>,
 }
 
 /// A file as it was when it was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trusted {
+pub struct TrustedFile {
     /// The hash of its content, in hex.
     pub sha256: String,
     /// When, as RFC 3339.
@@ -87,7 +87,8 @@ impl TrustStore {
                 wire.version
             ))));
         }
-        let file = |file: WireFile| (file.path, Trusted { sha256: file.sha256, since: file.since });
+        let file =
+            |file: WireFile| (file.path, TrustedFile { sha256: file.sha256, since: file.since });
         Ok(Self { files: wire.files.into_iter().map(file).collect(), ..empty })
     }
 
@@ -103,7 +104,7 @@ impl TrustStore {
     /// Trusts a file with this content from now on. Nothing is written yet.
     pub fn trust(&mut self, file: &Path, content: &str) -> io::Result<()> {
         let since = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        self.files.insert(identity(file)?, Trusted { sha256: hash(content), since });
+        self.files.insert(identity(file)?, TrustedFile { sha256: hash(content), since });
         Ok(())
     }
 
@@ -114,7 +115,7 @@ impl TrustStore {
     }
 
     /// All files with what is known of them.
-    pub fn files(&self) -> impl Iterator<Item = (&Path, &Trusted)> {
+    pub fn files(&self) -> impl Iterator<Item = (&Path, &TrustedFile)> {
         self.files.iter().map(|(path, trusted)| (path.as_path(), trusted))
     }
 

@@ -21,7 +21,7 @@ pub use self::own::{
 pub use self::own::{OwnPath, runtime_folder, state_folder};
 pub use self::path_pattern::{Keep, PACKAGE_FOLDERS, PathMatch, PathPattern};
 pub use self::ports::Ports;
-pub use self::toolchain::{Shown, Toolchain, UnknownToolchain, program_folders};
+pub use self::toolchain::{Toolchain, ToolchainPath, UnknownToolchain, program_folders};
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::Limits;
 
@@ -67,7 +67,7 @@ pub struct Files {
     /// Files and folders besides the system's that can be read.
     pub read: Vec<PathBuf>,
     /// What toolchains have in the home folder, to be read.
-    pub toolchains: Vec<Shown>,
+    pub toolchains: Vec<ToolchainPath>,
     /// What an agent that runs in the sandbox has of the home folder.
     pub agent: Option<AgentFolder>,
     /// Paths beneath these that cannot be opened.
@@ -84,7 +84,7 @@ pub struct Files {
     /// Stockade's own places among what is shown, each of them also hidden or protected.
     pub own: Arc<[OwnPath]>,
     /// Which changes to what can be written are told.
-    pub watched: Watched,
+    pub watched: ListedChanges,
 }
 
 /// Folders that stay writable in a protected folder, if they exist. Agents keep working trees there.
@@ -152,7 +152,7 @@ pub enum Origin {
 
 /// Which of the files that a program changes are listed in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Watched {
+pub enum ListedChanges {
     /// None.
     Nothing,
     /// Those from which code runs later, where they are at the top of a folder.
@@ -163,7 +163,7 @@ pub enum Watched {
     All,
 }
 
-impl Watched {
+impl ListedChanges {
     /// The name in policy files.
     pub fn name(self) -> &'static str {
         match self {

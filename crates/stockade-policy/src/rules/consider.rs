@@ -8,7 +8,7 @@ use crate::Decision;
 
 /// A rule that was held against a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Considered<'r> {
+pub struct ConsideredRule<'r> {
     /// The rule.
     pub rule: &'r Rule,
     /// How it stands to the call.
@@ -33,7 +33,7 @@ pub enum Fit {
 impl Rules {
     /// The rules that are about such a call, each with how it stands to it: those that deny, then
     /// those that ask, then those that allow.
-    pub fn consider(&self, facts: &Facts) -> Vec<Considered<'_>> {
+    pub fn consider(&self, facts: &Facts) -> Vec<ConsideredRule<'_>> {
         let decided = self.deciding(facts);
         let lists = [Decision::Deny, Decision::Ask, Decision::Allow];
         let rules = lists.into_iter().flat_map(|list| {
@@ -47,7 +47,7 @@ impl Rules {
             }
             _ => fit(rule, facts),
         };
-        about.map(|(at, rule)| Considered { rule, fit: consider((at, rule)) }).collect()
+        about.map(|(at, rule)| ConsideredRule { rule, fit: consider((at, rule)) }).collect()
     }
 }
 

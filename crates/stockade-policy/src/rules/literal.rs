@@ -12,7 +12,7 @@ use stockade_shell::pattern::PathPart;
 
 /// What a rule denies, as a box can keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denied {
+pub struct DeniedPaths {
     /// Whether it is not to be read at all, or not to be written.
     pub effect: Effect,
     /// The path that it names.
@@ -70,7 +70,7 @@ impl Effect {
 impl Rule {
     /// What a rule of the deny list means for a box of this project; nothing if it is about
     /// something else than paths.
-    pub fn denied_path(&self, root: &Path, home: Option<&Path>) -> Option<Denied> {
+    pub fn denied_path(&self, root: &Path, home: Option<&Path>) -> Option<DeniedPaths> {
         if self.list != Decision::Deny {
             return None;
         }
@@ -101,7 +101,7 @@ impl Rule {
             };
             self.denied_by(pattern, effect, folder, root)
         });
-        let unkept = |why| Denied { effect, path: None, sought: None, unkept: Some(why) };
+        let unkept = |why| DeniedPaths { effect, path: None, sought: None, unkept: Some(why) };
         Some(denied.unwrap_or_else(unkept))
     }
 
@@ -111,19 +111,19 @@ impl Rule {
         effect: Effect,
         folder: &Path,
         root: &Path,
-    ) -> Result<Denied, Unkept> {
+    ) -> Result<DeniedPaths, Unkept> {
         let (glob, rule) = (pattern.glob.clone(), self.text.clone());
         let sought = PathPattern::new(effect.keep(), folder.to_owned(), glob, rule);
         let mut sought = sought.ok_or(Unkept::TooLong)?.with_origin(self.origin).named(self.name());
         if self.origin == Origin::Shipped && pattern.is_anywhere() {
             sought = sought.outside_packages();
         }
-        let denied = Denied { effect, path: None, sought: None, unkept: None };
+        let denied = DeniedPaths { effect, path: None, sought: None, unkept: None };
         // What holds the project is not hidden; that it is not written can be kept.
         if let PathMatch::Whole(whole) = sought.at(folder, root) {
             return match effect {
                 Effect::Read => Err(Unkept::Project),
-                Effect::Write => Ok(Denied { path: Some(whole), ..denied }),
+                Effect::Write => Ok(DeniedPaths { path: Some(whole), ..denied }),
             };
         }
         let parts = pattern.glob.parts();
@@ -133,7 +133,7 @@ impl Rule {
         let path = self.written().filter(|_| names.iter().all(|part| part.literal().is_some()));
         let path = path.map(|names| folder.join(names));
         let is_one = path.is_some() && !is_single;
-        Ok(Denied { path, sought: (!is_one).then_some(sought), ..denied })
+        Ok(DeniedPaths { path, sought: (!is_one).then_some(sought), ..denied })
     }
 
     /// The names that are written behind the anchor, if all of them are as they are meant.

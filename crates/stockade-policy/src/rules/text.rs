@@ -107,10 +107,10 @@ impl Meaning {
 }
 
 /// A part of a text, and the byte where it begins.
-type Placed<'t> = (usize, &'t str);
+type TextPart<'t> = (usize, &'t str);
 
 /// The tool's name, and the text between the parentheses.
-fn split(text: &str) -> Result<(&str, Option<Placed<'_>>), RuleError> {
+fn split(text: &str) -> Result<(&str, Option<TextPart<'_>>), RuleError> {
     let end = text.find('(').unwrap_or(text.len());
     let name = text.get(..end).unwrap_or_default();
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-.:/*".contains(letter);
@@ -163,10 +163,10 @@ const OPERATORS: [&str; 6] = ["&&", "||", "|", "|&", "&", ";"];
 const ROOT_FOLDERS: [&str; 11] =
     ["Users", "dev", "etc", "home", "mnt", "opt", "proc", "root", "sys", "usr", "var"];
 
-type Found = (Content, Option<String>);
+type ContentAndHint = (Content, Option<String>);
 
 /// A rule that never matches, and why.
-fn nothing(why: impl Into<String>) -> Found {
+fn nothing(why: impl Into<String>) -> ContentAndHint {
     (Content::Nothing, Some(why.into()))
 }
 
@@ -179,7 +179,7 @@ struct ContentReader<'r> {
 }
 
 impl ContentReader<'_> {
-    fn content(&self) -> Result<Found, RuleError> {
+    fn content(&self) -> Result<ContentAndHint, RuleError> {
         if self.tool == "Cd" {
             return Ok(nothing("Cd is a command of the agent's own and never a call"));
         }
@@ -202,7 +202,7 @@ impl ContentReader<'_> {
         }
     }
 
-    fn finding(&self) -> Result<Found, RuleError> {
+    fn finding(&self) -> Result<ContentAndHint, RuleError> {
         let name = self.pattern.trim();
         if !RULED.contains(&name) {
             let error = RuleError::new(0, format!("unknown finding {name:?}"));
@@ -222,7 +222,7 @@ impl ContentReader<'_> {
         self.list != Decision::Allow
     }
 
-    fn line(&self, shell: Shell) -> Result<Found, RuleError> {
+    fn line(&self, shell: Shell) -> Result<ContentAndHint, RuleError> {
         // `command:*` is the command `command` with any words, as `ls:*` is `ls`.
         let prefix = self.named_field().is_some_and(|field| field.value.is_any());
         if let Some(found) = self.primary("write the command itself").filter(|_| !prefix) {
@@ -245,7 +245,7 @@ impl ContentReader<'_> {
         Ok((Content::Line(shell, pattern, self.second_reading()), None))
     }
 
-    fn path(&self, width: Width) -> Result<Found, RuleError> {
+    fn path(&self, width: Width) -> Result<ContentAndHint, RuleError> {
         if let Some(found) = self.primary("write the path itself") {
             return Ok(found);
         }
@@ -280,7 +280,7 @@ impl ContentReader<'_> {
         braces.then(|| "braces are plain text in a path; write a rule for each".to_owned())
     }
 
-    fn host(&self) -> Result<Found, RuleError> {
+    fn host(&self) -> Result<ContentAndHint, RuleError> {
         if let Some(found) = self.primary("write domain: and the host") {
             return Ok(found);
         }
@@ -298,7 +298,7 @@ impl ContentReader<'_> {
     }
 
     /// Tools whose rules can only ask for a field.
-    fn other(&self) -> Result<Found, RuleError> {
+    fn other(&self) -> Result<ContentAndHint, RuleError> {
         match self.field()? {
             Some(field) if self.refuses() => {
                 Ok((Content::Field(field), unknown(self.tool, self.list)))
@@ -320,7 +320,7 @@ impl ContentReader<'_> {
     }
 
     /// `command:…` and the like: what the pattern is about anyway.
-    fn primary(&self, instead: &str) -> Option<Found> {
+    fn primary(&self, instead: &str) -> Option<ContentAndHint> {
         let field = self.named_field()?;
         tool::is_primary(self.tool, &field.name).then(|| {
             nothing(format!("{} is what a {} rule is about: {instead}", field.name, self.tool))

@@ -10,7 +10,7 @@ use crate::protocol::mechanism::Mechanism;
 
 /// The requested mechanisms.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Expected {
+pub(crate) struct Expectations {
     pub(super) asked: Vec<Mechanism>,
     pub(super) uid: u32,
     /// Targets of mounts that must be read-only.
@@ -32,7 +32,7 @@ pub(crate) struct Expected {
     sealed: Vec<String>,
 }
 
-impl Expected {
+impl Expectations {
     /// The mechanisms that this sandbox requests, except for its cgroups.
     pub(crate) fn of(jail: &Jail) -> Self {
         let mut expected = Self { uid: jail.identity.outer_uid, ..Self::default() };

@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags, open, readlinkat};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::expect::Expected;
+use super::expect::Expectations;
 use super::{Attestation, SelfTests};
 use crate::proc::read;
 use crate::protocol::mechanism::Mechanism;
@@ -28,7 +28,7 @@ pub(crate) struct ProgramView {
 
 /// Looks at the namespaces of the program: the only child of the sandbox's init.
 pub(super) fn spaces(
-    expected: &Expected,
+    expected: &Expectations,
     first: Pid,
     host: &Namespaces,
 ) -> rustix::io::Result<ProgramNamespaces> {
@@ -84,11 +84,11 @@ pub(crate) struct Namespaces(Vec<(Mechanism, CString)>);
 
 impl Namespaces {
     /// Those of the host.
-    pub(super) fn of_host(expected: &Expected) -> rustix::io::Result<Self> {
+    pub(super) fn of_host(expected: &Expectations) -> rustix::io::Result<Self> {
         Self::of("/proc/self", expected)
     }
 
-    fn of(process: &str, expected: &Expected) -> rustix::io::Result<Self> {
+    fn of(process: &str, expected: &Expectations) -> rustix::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open(format!("{process}/ns"), flags, Mode::empty())?;
         let asked = NAMESPACES.iter().filter(|(one, _)| expected.asked.contains(one));
@@ -112,7 +112,7 @@ impl Namespaces {
 
 /// Looks at the program's process itself, which waits with all its locks on.
 pub(super) fn at(
-    expected: &Expected,
+    expected: &Expectations,
     around: ProgramView,
     tested: SelfTests,
 ) -> rustix::io::Result<Attestation> {
@@ -124,7 +124,7 @@ pub(super) fn at(
         filters: status.filters,
         ..Attestation::default()
     };
-    let observed = Observed { mounts: mounts_in(&mounts), cgroups: &cgroups, status, tested };
+    let observed = Observations { mounts: mounts_in(&mounts), cgroups: &cgroups, status, tested };
     for mechanism in &expected.asked {
         let sees = if NAMESPACES.iter().any(|(namespace, _)| namespace == mechanism) {
             Some(namespaces.contains(mechanism))
@@ -143,7 +143,7 @@ pub(super) fn at(
 }
 
 /// The observations that are compared.
-struct Observed<'a> {
+struct Observations<'a> {
     mounts: Vec<MountEntry<'a>>,
     cgroups: &'a str,
     status: ProcStatus,
@@ -161,7 +161,7 @@ fn only_child(first: Pid) -> rustix::io::Result<String> {
 }
 
 /// The mechanisms made of mounts that are no longer there, although they were asked for.
-pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
+pub(super) fn lost(expected: &Expectations, first: Pid) -> rustix::io::Result<Vec<Mechanism>> {
     let mountinfo = mounts_of(&format!("/proc/{}", number(first)))?;
     let mounts = mounts_in(&mountinfo);
     let asked = expected.asked.iter().copied();
@@ -173,7 +173,7 @@ pub(super) fn lost(expected: &Expected, first: Pid) -> rustix::io::Result<Vec<Me
 /// Returns whether a mechanism that is made of mounts is there; `None` if it is of another kind.
 fn sees_mounts(
     mechanism: Mechanism,
-    expected: &Expected,
+    expected: &Expectations,
     mounts: &[MountEntry<'_>],
 ) -> Option<bool> {
     let all_read_only =
@@ -196,8 +196,12 @@ fn sees_mounts(
 }
 
 /// Returns whether a mechanism can be seen at work; `None` if it could not be seen anyway.
-fn sees(mechanism: Mechanism, expected: &Expected, observed: &Observed<'_>) -> Option<bool> {
-    let Observed { mounts, cgroups, status, tested } = observed;
+fn sees(
+    mechanism: Mechanism,
+    expected: &Expectations,
+    observed: &Observations<'_>,
+) -> Option<bool> {
+    let Observations { mounts, cgroups, status, tested } = observed;
     Some(match mechanism {
         Mechanism::OtherUser => status.uid == expected.uid && status.uid != 0,
         Mechanism::Root
@@ -326,7 +330,7 @@ mod tests {
     /// It would be reported as a sandbox that lacks its namespaces.
     #[test]
     fn namespaces_that_cannot_be_looked_at_are_not_said_to_be_missing() {
-        let expected = Expected::of(&Jail::new(c"/bin/true", c"/"));
+        let expected = Expectations::of(&Jail::new(c"/bin/true", c"/"));
         assert_eq!(Namespaces::of("/proc/no", &expected).map(drop), Err(Errno::NOENT));
         assert!(!Namespaces::of_host(&expected).unwrap().0.is_empty());
     }

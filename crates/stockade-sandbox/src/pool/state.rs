@@ -39,7 +39,7 @@ const TEMPLATE_DELAY: Duration = Duration::from_millis(20);
 
 /// The part of a pool that its worker and the cleanups of its runs share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedPool {
     size: PoolSize,
     descriptions_max: usize,
     state: Mutex<PoolState>,
@@ -115,7 +115,7 @@ impl PoolState {
     }
 }
 
-impl Shared {
+impl SharedPool {
     pub(super) fn new(size: PoolSize) -> Self {
         let open_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let affordable = usize::try_from(open_max / DESCRIPTORS_FOR_EACH).unwrap_or(usize::MAX);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::state::{Description, Model, Shared};
+use super::state::{Description, Model, SharedPool};
 use crate::teardown::Teardown;
 
 /// A task of the worker.
@@ -19,7 +19,7 @@ pub(super) enum Task {
 }
 
 /// Does the work of a pool until it is closed.
-pub(super) fn serve(shared: &Shared) {
+pub(super) fn serve(shared: &SharedPool) {
     while let Some(task) = shared.next_task() {
         match task {
             Task::Discard(old) => drop(old),
@@ -38,13 +38,13 @@ pub(super) fn serve(shared: &Shared) {
 /// one, and not before: two at once would compete for the processor.
 #[derive(Debug)]
 pub(crate) struct Cleanup {
-    pool: Arc<Shared>,
+    pool: Arc<SharedPool>,
     model: Option<Box<Model>>,
 }
 
 impl Cleanup {
     /// For a sandbox of this pool; with the model of a template that is to be made.
-    pub(super) fn new(pool: &Arc<Shared>, model: Option<Box<Model>>) -> Self {
+    pub(super) fn new(pool: &Arc<SharedPool>, model: Option<Box<Model>>) -> Self {
         Self { pool: Arc::clone(pool), model }
     }
 

@@ -32,7 +32,7 @@ pub(crate) use self::self_test::{see_it_refuse_in_child, send_listener_in_child}
 use super::received_plan::ReceivedPlan;
 use super::restrict;
 use super::run::{At, StepError};
-use super::sys::{self, Errno, Fd, Forked, Pid, Poll, notices, pr};
+use super::sys::{self, Errno, Fd, ForkSide, Pid, Poll, notices, pr};
 use super::{apply, exec_channel, init};
 use crate::protocol::mechanism::Mechanism;
 use crate::protocol::plan::ListedPath;
@@ -74,12 +74,12 @@ pub(crate) fn fork_program(plan: &ReceivedPlan, channel: Fd) -> Result<Pid, Step
     // As in `vfork.rs`: the host has to read the namespaces of the program's process.
     sys::prctl(pr::SET_DUMPABLE, 1).at(Step::Fork)?;
     let forked = sys::fork();
-    if !matches!(forked, Ok(Forked::Child)) {
+    if !matches!(forked, Ok(ForkSide::Child)) {
         sys::prctl(pr::SET_DUMPABLE, 0).at(Step::Fork)?;
     }
     match forked.at(Step::Fork)? {
-        Forked::Child => exec_channel::fail_in_child(plan, apply::become_program_in_child(plan)),
-        Forked::Parent(program) => {
+        ForkSide::Child => exec_channel::fail_in_child(plan, apply::become_program_in_child(plan)),
+        ForkSide::Parent(program) => {
             init::announce(channel, kind::FORKED).at(Step::Announce)?;
             Ok(program)
         }

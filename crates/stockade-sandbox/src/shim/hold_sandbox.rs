@@ -4,7 +4,7 @@
 
 use super::received_plan::ReceivedPlan;
 use super::run::{At, CONTROL, StepError, fail};
-use super::sys::{self, Errno, Fd, Forked, Pid, Poll, sig};
+use super::sys::{self, Errno, Fd, ForkSide, Pid, Poll, sig};
 use super::{ids, init, session, sources};
 use crate::protocol::step::Step;
 
@@ -33,8 +33,8 @@ fn clone_first(plan: &mut ReceivedPlan) -> Result<Pid, StepError> {
     ids::change_user(plan)?;
     session::enter(plan)?;
     match init::clone(plan).at(Step::CloneBox)? {
-        Forked::Child => init::be_first_in_child(plan),
-        Forked::Parent(first) => Ok(first),
+        ForkSide::Child => init::be_first_in_child(plan),
+        ForkSide::Parent(first) => Ok(first),
     }
 }
 

@@ -14,7 +14,7 @@ use super::received_plan::ReceivedPlan;
 use super::root;
 use super::run::{At, CONTROL, HostCommand, StepError, fail, read_command};
 use super::session::Namespaces;
-use super::sys::{self, AT_FDCWD, Errno, Fd, Forked, Leftover, Pid, Poll, pr, sig};
+use super::sys::{self, AT_FDCWD, Errno, Fd, ForkSide, Leftover, Pid, Poll, pr, sig};
 use super::template;
 use super::tree::Count;
 use super::vfork;
@@ -27,7 +27,7 @@ use crate::protocol::{Report, UNLIMITED, cause, kind};
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Clones the init of a sandbox into its namespaces, and into its cgroup where that may be.
-pub(crate) fn clone(plan: &mut ReceivedPlan) -> sys::Result<Forked> {
+pub(crate) fn clone(plan: &mut ReceivedPlan) -> sys::Result<ForkSide> {
     // Init enters the cgroup namespace itself, once it is in its cgroups.
     let namespaces = plan.fixed.namespaces & !new::CGROUP;
     if REFUSED.load(Ordering::Relaxed) || plan.leaves_out(Mechanism::Cgroup) {
@@ -44,7 +44,7 @@ pub(crate) fn clone(plan: &mut ReceivedPlan) -> sys::Result<Forked> {
         }
         other => other,
     };
-    if let Ok(Forked::Child) = forked {
+    if let Ok(ForkSide::Child) = forked {
         fault::be_init();
     }
     forked

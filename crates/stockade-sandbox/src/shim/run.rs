@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::exec_request::{ExecRequest, ShimRequest};
 use super::received_plan::ReceivedPlan;
-use super::sys::{self, Errno, Fd, Forked, Pid, Poll, pr};
+use super::sys::{self, Errno, Fd, ForkSide, Pid, Poll, pr};
 use super::tree::{Reach, Tree};
 use super::{exec, fault, hold_sandbox, sched_slice, sockets};
 use crate::protocol::step::Step;
@@ -153,14 +153,14 @@ fn fork_program(
     let [verdict, failure] = sys::pipe().at(Step::Fork)?;
     let shim = sys::getpid();
     match sys::fork().at(Step::Fork)? {
-        Forked::Parent(program) => {
+        ForkSide::Parent(program) => {
             sys::close(failure);
             if let Some(plan) = locks {
                 plan.close();
             }
             Ok((program, verdict))
         }
-        Forked::Child => {
+        ForkSide::Child => {
             sys::close(verdict);
             let StepError { step, errno } = exec::become_program_in_child(exec, locks, shim, nice);
             let message = Failure { step: step.number(), errno: errno.0 };

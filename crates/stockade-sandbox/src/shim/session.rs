@@ -3,7 +3,7 @@
 use super::received_plan::ReceivedPlan;
 use super::run::{At, StepError};
 use super::sys::mounts::{self, Depth};
-use super::sys::{self, AT_FDCWD, Errno, Fd, Forked};
+use super::sys::{self, AT_FDCWD, Errno, Fd, ForkSide};
 use crate::protocol::plan::{new, option, session};
 use crate::protocol::step::Step;
 use crate::protocol::{Failure, Report, kind};
@@ -48,7 +48,7 @@ pub(crate) fn enter(plan: &mut ReceivedPlan) -> Result<(), StepError> {
 /// user cannot return from there, so another process does it.
 fn take_folder(fds: &[Fd; session::COUNT]) -> sys::Result<Fd> {
     let [ours, theirs] = sys::socket_pair()?;
-    if let Forked::Child = sys::fork()? {
+    if let ForkSide::Child = sys::fork()? {
         let taken = copy_folder_in_child(fds);
         let errno = taken.as_ref().err().map_or(0, |errno| errno.0);
         let told = sys::send(theirs, &Failure { step: 0, errno }, taken.ok());

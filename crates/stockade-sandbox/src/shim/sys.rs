@@ -35,7 +35,7 @@ pub(crate) use self::files::{
 };
 pub(crate) use self::messages::{receive, send, socket_pair, tcp_socket};
 pub(crate) use self::processes::{
-    Forked, children_usage, execute_fd, execute_path, fork, getpgid, getpid, getppid, ids, kill,
+    ForkSide, children_usage, execute_fd, execute_path, fork, getpgid, getpid, getppid, ids, kill,
     lower_limit, may_signal, pidfd_open, pr, prctl, reap, reap_next, set_name, setsid,
 };
 pub(crate) use self::scheduling::{

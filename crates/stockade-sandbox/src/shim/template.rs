@@ -6,7 +6,7 @@
 use super::init;
 use super::received_plan::ReceivedPlan;
 use super::run::{At, CONTROL, StepError, report_failure};
-use super::sys::{self, Errno, Fd, Forked, Poll};
+use super::sys::{self, Errno, Fd, ForkSide, Poll};
 use crate::protocol::kind;
 use crate::protocol::step::Step;
 
@@ -52,9 +52,9 @@ fn settle(plan: &ReceivedPlan, channel: Fd) -> Result<(), StepError> {
 
 fn make_copy(mut plan: ReceivedPlan) {
     match init::clone(&mut plan).at(Step::CloneBox) {
-        Ok(Forked::Child) => init::be_first_in_child(&mut plan),
+        Ok(ForkSide::Child) => init::be_first_in_child(&mut plan),
         // It waits for this processor as often as not.
-        Ok(Forked::Parent(_)) => sys::step_aside(),
+        Ok(ForkSide::Parent(_)) => sys::step_aside(),
         // Report it on the channel of the copy, not on this one.
         Err(failed) => {
             let _unheard = plan.channel().map(|channel| report_failure(channel, failed));

@@ -39,7 +39,7 @@ pub(crate) enum Reach {
 
 /// The result of reaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reaped {
+pub(crate) enum ReapResult {
     /// Nothing has ended.
     Nothing,
     /// Something has ended and something is left.
@@ -81,21 +81,21 @@ impl Tree {
     }
 
     /// Reaps all that have ended.
-    pub(crate) fn reap(&mut self) -> Reaped {
+    pub(crate) fn reap(&mut self) -> ReapResult {
         if self.status.is_none() && self.program != 0 {
             // Readable until it is reaped; afterwards only sums with its children are left.
             self.program_cpu_ns = sys::used_by_ns(self.program).unwrap_or(self.program_cpu_ns);
         }
-        let mut reaped = Reaped::Nothing;
+        let mut reaped = ReapResult::Nothing;
         loop {
             match sys::reap() {
                 Ok(Some((pid, status))) => {
-                    reaped = Reaped::Some;
+                    reaped = ReapResult::Some;
                     self.note(pid, status);
                 }
                 Ok(None) => return reaped,
                 Err(Errno::INTR) => {}
-                Err(_) => return Reaped::All,
+                Err(_) => return ReapResult::All,
             }
         }
     }
@@ -117,9 +117,9 @@ impl Tree {
         let mut next_strike = self.next_strike();
         loop {
             match self.reap() {
-                Reaped::All => return 0,
-                Reaped::Some => {}
-                Reaped::Nothing => sys::await_child_signal(KILL_PAUSE_NS),
+                ReapResult::All => return 0,
+                ReapResult::Some => {}
+                ReapResult::Nothing => sys::await_child_signal(KILL_PAUSE_NS),
             }
             let now = sys::now_ns();
             if now > deadline {

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stockade_sandbox::{
-    CgroupLimits, Ended, Jail, Mechanism, Mount, Origin, PoolSize, PreparedSandbox, Program,
-    SandboxPool, ShimLost, Spec, Status, Step,
+    CgroupLimits, Ended, Jail, LostShim, Mechanism, Mount, Origin, PoolSize, PreparedSandbox,
+    Program, SandboxPool, Spec, Status, Step,
 };
 
 use crate::boxes::{closed, project};
@@ -271,7 +271,7 @@ fn a_box_that_was_killed_while_it_waited_runs_nothing() {
             assert!(matches!(error.step, Step::SendRequest | Step::AwaitInit), "{error:?}");
         }
         // It was still dying when it was asked.
-        Ok(mut run) => assert_eq!(run.wait(), Err(ShimLost)),
+        Ok(mut run) => assert_eq!(run.wait(), Err(LostShim)),
     }
 }
 

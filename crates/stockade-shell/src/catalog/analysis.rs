@@ -71,7 +71,7 @@ pub struct Analysis<'a> {
     /// Values that are lists of paths (`-cp a:b`) or a path behind a key (`of=x`).
     pub paths: Vec<PathValue>,
     /// Where the value of an option is written in the same word (`-tOUT`, `--file=OUT`).
-    pub glued: Vec<Glued>,
+    pub glued: Vec<GluedOption>,
     /// The subcommand, with its own (`submodule foreach`), where the program has them.
     pub subcommand: Option<String>,
     /// Code in the words, and what runs it.
@@ -250,7 +250,7 @@ pub struct PathValue {
 
 /// An option and its value in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Glued {
+pub struct GluedOption {
     /// The argument of the call; only whole arguments are listed.
     pub argument: usize,
     /// The byte where the value begins.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::analysis::{Glued, Hazard, HazardKind, Word};
+use super::analysis::{GluedOption, Hazard, HazardKind, Word};
 use super::grammar::{Grammar, Name};
 use super::program::{Program, Shape};
-use super::scan::{Flag, Seen, scan};
-use super::schema::Unknown;
+use super::scan::{Flag, ScopeScan, scan};
+use super::schema::UnknownOption;
 
 /// A command whose words have been told apart.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Part<'s> {
     /// Whether the first operand names the next scope.
     opens: bool,
     pub(super) grammar: &'s Grammar,
-    pub(super) seen: Seen<'s>,
+    pub(super) seen: ScopeScan<'s>,
 }
 
 impl<'s, 'a> Call<'s, 'a> {
@@ -82,13 +82,13 @@ impl<'s, 'a> Call<'s, 'a> {
         }
     }
 
-    pub(super) fn glued(&self) -> Vec<Glued> {
+    pub(super) fn glued(&self) -> Vec<GluedOption> {
         let flags = self.parts.iter().flat_map(|part| &part.seen.flags);
         flags
             .filter_map(|flag| flag.value.filter(|value| value.offset > 0))
             .filter_map(|value| {
                 let word = self.words.get(value.word).filter(|word| word.is_whole())?;
-                Some(Glued { argument: word.argument, offset: value.offset })
+                Some(GluedOption { argument: word.argument, offset: value.offset })
             })
             .collect()
     }
@@ -145,7 +145,7 @@ impl<'s> Part<'s> {
 
     /// Whether an option is not known that may have taken a word for its value.
     pub(super) fn is_doubtful(&self) -> bool {
-        self.seen.doubt.is_some() && self.grammar.unknown != Some(Unknown::Flag)
+        self.seen.doubt.is_some() && self.grammar.unknown != Some(UnknownOption::Flag)
     }
 
     /// Whether the first operand names another scope.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
-use super::Broken;
+use super::BrokenEntry;
 use super::glob;
 use crate::pattern::Pattern;
 
@@ -12,7 +12,7 @@ use crate::pattern::Pattern;
 #[derive(Debug)]
 pub(super) struct Variables {
     text: &'static str,
-    parsed: OnceLock<Result<Vec<Variable>, Broken>>,
+    parsed: OnceLock<Result<Vec<Variable>, BrokenEntry>>,
 }
 
 /// One or several variables that are dangerous for one reason.
@@ -47,14 +47,14 @@ impl Variables {
     }
 
     /// The entry for a variable of this name.
-    pub(super) fn find(&self, name: &[u8]) -> Result<Option<&Variable>, Broken> {
+    pub(super) fn find(&self, name: &[u8]) -> Result<Option<&Variable>, BrokenEntry> {
         let variables = self.all()?;
         let of = |variable: &&Variable| glob::fit(&variable.names, name);
         Ok(variables.iter().find(of))
     }
 
     /// Checks the examples, and says how many entries there are.
-    pub(super) fn check(&self) -> Result<usize, Broken> {
+    pub(super) fn check(&self) -> Result<usize, BrokenEntry> {
         for Variable { names, refused, allowed, .. } in self.all()? {
             let fits = |name: &&String| glob::fit(names, name.as_bytes());
             if refused.is_empty() || allowed.is_empty() {
@@ -70,11 +70,11 @@ impl Variables {
         self.all().map(Vec::len)
     }
 
-    fn all(&self) -> Result<&Vec<Variable>, Broken> {
+    fn all(&self) -> Result<&Vec<Variable>, BrokenEntry> {
         self.parsed.get_or_init(|| self.parse()).as_ref().map_err(Clone::clone)
     }
 
-    fn parse(&self) -> Result<Vec<Variable>, Broken> {
+    fn parse(&self) -> Result<Vec<Variable>, BrokenEntry> {
         let file: File =
             serde_json::from_str(self.text).map_err(|error| broken(error.to_string()))?;
         let variable = |entry: Entry| Variable {
@@ -88,6 +88,6 @@ impl Variables {
     }
 }
 
-fn broken(message: String) -> Broken {
-    Broken { file: "programs/environment.toml", line: 1, message }
+fn broken(message: String) -> BrokenEntry {
+    BrokenEntry { file: "programs/environment.toml", line: 1, message }
 }

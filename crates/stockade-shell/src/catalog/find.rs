@@ -63,7 +63,7 @@ pub(super) fn reaches(call: &Call<'_, '_>, part: &Part<'_>, actions: &[String]) 
     let tokens = tokens.into_iter().map(|(_, token)| token).collect();
     let mut walk =
         Walk { tokens, at: 0, depth: 0, folders, reached: Vec::new(), acts: false, is_cut: false };
-    let (passed, _) = walk.list(Some(Narrowed::No));
+    let (passed, _) = walk.list(Some(Narrowing::No));
     if !walk.acts {
         walk.act(IMPLIED, passed);
     }
@@ -85,13 +85,13 @@ enum Token<'t> {
 
 /// Whether the files that get to a part of the expression have passed a test that narrows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Narrowed {
+enum Narrowing {
     No,
     Yes,
 }
 
 /// The files that get somewhere; `None` if none do.
-type Files = Option<Narrowed>;
+type Files = Option<Narrowing>;
 
 struct Walk<'t> {
     tokens: Vec<Token<'t>>,
@@ -191,7 +191,7 @@ impl<'t> Walk<'t> {
             |folder: &&[u8]| folder.split(|byte| *byte == b'/').any(|one| one == b".git");
         let is_lock = value.is_some_and(|value| value.ends_with(b".lock"));
         let is_narrow = is_narrow && (is_lock || !self.folders.iter().any(is_of_history));
-        let narrowed = files.map(|_| Narrowed::Yes);
+        let narrowed = files.map(|_| Narrowing::Yes);
         match name {
             "-false" => (None, files),
             name if TRUE.contains(&name) => (files, None),
@@ -201,7 +201,7 @@ impl<'t> Walk<'t> {
     }
 
     fn act(&mut self, name: &'t str, files: Files) {
-        if files == Some(Narrowed::No) {
+        if files == Some(Narrowing::No) {
             self.reached.push(name);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::schema::{Abbreviations, Options, Order, Plus, Unknown, Values};
+use super::schema::{Abbreviations, Options, Order, Plus, UnknownOption, Values};
 
 /// What follows an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct Grammar {
     pub(super) order: Order,
     pub(super) values: Values,
     pub(super) plus: Plus,
-    pub(super) unknown: Option<Unknown>,
+    pub(super) unknown: Option<UnknownOption>,
     pub(super) dash_ends: bool,
     /// Whether options still follow `--`.
     pub(super) dashes_end_nothing: bool,
@@ -50,7 +50,7 @@ pub(super) struct Grammar {
 
 /// What a spelling of an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct OptionMeaning {
     pub(super) takes: Takes,
     /// The spelling is the whole name.
     pub(super) whole: bool,
@@ -142,20 +142,20 @@ impl Grammar {
         self.short.get(&letter).copied()
     }
 
-    pub(super) fn long(&self, name: &[u8]) -> Option<Known> {
+    pub(super) fn long(&self, name: &[u8]) -> Option<OptionMeaning> {
         self.named(&self.long, name)
     }
 
-    pub(super) fn single(&self, name: &[u8]) -> Option<Known> {
+    pub(super) fn single(&self, name: &[u8]) -> Option<OptionMeaning> {
         self.named(&self.single, name)
     }
 
     /// An option by name or by the beginning of it. Where the beginning fits several, the program
     /// would refuse it; the one that takes most decides here.
-    fn named(&self, table: &BTreeMap<String, Takes>, name: &[u8]) -> Option<Known> {
+    fn named(&self, table: &BTreeMap<String, Takes>, name: &[u8]) -> Option<OptionMeaning> {
         let name = str::from_utf8(name).ok()?;
         if let Some(&takes) = table.get(name) {
-            return Some(Known { takes, whole: true });
+            return Some(OptionMeaning { takes, whole: true });
         }
         if name.is_empty() || !self.abbreviates() {
             return None;
@@ -169,7 +169,7 @@ impl Grammar {
                 Takes::Words(count) => *count,
                 Takes::Command | Takes::CommandOrPlus => usize::MAX,
             })
-            .map(|takes| Known { takes, whole: false })
+            .map(|takes| OptionMeaning { takes, whole: false })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::program::Program;
-use super::{Broken, data, schema};
+use super::{BrokenEntry, data, schema};
 use crate::pattern::{Dialect, Pattern};
 
 /// The data about one program.
@@ -21,11 +21,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn broken(&self, message: impl Into<String>) -> Broken {
-        Broken { file: self.file, line: self.line, message: message.into() }
+    pub(super) fn broken(&self, message: impl Into<String>) -> BrokenEntry {
+        BrokenEntry { file: self.file, line: self.line, message: message.into() }
     }
 
-    fn parse(&self) -> Result<Program, Broken> {
+    fn parse(&self) -> Result<Program, BrokenEntry> {
         let program: schema::Program =
             serde_json::from_str(self.data).map_err(|error| self.broken(error.to_string()))?;
         let name = program.names.first().cloned().unwrap_or_default();
@@ -34,7 +34,7 @@ impl Block {
 }
 
 /// A program that was parsed. There are many, of which a run asks for few.
-pub(super) type Parsed = OnceLock<Box<Result<Program, Broken>>>;
+pub(super) type ProgramCell = OnceLock<Box<Result<Program, BrokenEntry>>>;
 
 /// All blocks, by name.
 #[derive(Debug)]
@@ -43,18 +43,19 @@ pub(super) struct Index {
     /// Every name, sorted, with the place of its block.
     pub(super) names: &'static [(&'static str, usize)],
     /// One for each block.
-    pub(super) parsed: &'static [Parsed],
+    pub(super) parsed: &'static [ProgramCell],
 }
 
 impl Index {
     /// The data that is built in.
     pub(super) fn built_in() -> Self {
-        static PARSED: [Parsed; data::BLOCKS.len()] = [const { Parsed::new() }; data::BLOCKS.len()];
+        static PARSED: [ProgramCell; data::BLOCKS.len()] =
+            [const { ProgramCell::new() }; data::BLOCKS.len()];
         Self { blocks: &data::BLOCKS, names: data::NAMES, parsed: &PARSED }
     }
 
     /// The program of this block.
-    pub(super) fn program(&self, block: usize) -> Option<Result<&Program, Broken>> {
+    pub(super) fn program(&self, block: usize) -> Option<Result<&Program, BrokenEntry>> {
         let data = self.blocks.get(block)?;
         let parsed = self.parsed.get(block)?.get_or_init(|| Box::new(data.parse()));
         Some(parsed.as_ref().as_ref().map_err(Clone::clone))
@@ -83,7 +84,7 @@ impl Index {
     }
 
     /// What is wrong with the names: one that is in two blocks, a pattern without a dot or a dash.
-    pub(super) fn faults(&self) -> Vec<Broken> {
+    pub(super) fn faults(&self) -> Vec<BrokenEntry> {
         let twice = self.names.windows(2).filter_map(|pair| match pair {
             [(name, _), (next, at)] if name == next => {
                 Some(self.blocks.get(*at)?.broken(format!("{name} is there twice")))

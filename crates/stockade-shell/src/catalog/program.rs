@@ -12,9 +12,9 @@ use super::grammar::{Grammar, Name};
 use super::interpreter::Interpreter;
 use super::purity::{self, ReadsRule};
 use super::rule::Rule;
-use super::schema::{self, Class, Order, Unknown};
+use super::schema::{self, Class, Order, UnknownOption};
 use super::text::{Paths, TextRule};
-use super::wrapper::{Wrapped, Wrapper};
+use super::wrapper::{Wrapper, WrapperWords};
 
 /// Splits inside splits (`env -S '-S …'`) deeper than this are not read.
 const SPLITS_MAX: usize = 8;
@@ -181,7 +181,7 @@ impl Program {
         }
         for wrapper in &self.wrappers {
             let Some(part) = call.parts.iter().find(|part| wrapper.is_for(part)) else { continue };
-            if let Wrapped::Split(words) = wrapper.unwrap(variables, call, part, reading) {
+            if let WrapperWords::Split(words) = wrapper.unwrap(variables, call, part, reading) {
                 return Some(words);
             }
         }
@@ -211,8 +211,8 @@ impl Program {
 
     fn depends_on_shape(&self, part: &Part<'_>) -> bool {
         match part.grammar.unknown {
-            Some(Unknown::Flag) => false,
-            Some(Unknown::Unreadable) => true,
+            Some(UnknownOption::Flag) => false,
+            Some(UnknownOption::Unreadable) => true,
             None => {
                 part.opens()
                     || (self.interpreter.is_some() && part.path.is_empty())

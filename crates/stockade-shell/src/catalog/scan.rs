@@ -1,12 +1,12 @@
 //! Reads words by a grammar into options and operands, each word once.
 
 use super::analysis::Word;
-use super::grammar::{Grammar, Known, Name, Takes};
+use super::grammar::{Grammar, Name, OptionMeaning, Takes};
 use super::schema::{Order, Plus, Values};
 
 /// What was found in the words of one scope.
 #[derive(Debug, Default)]
-pub(super) struct Seen<'s> {
+pub(super) struct ScopeScan<'s> {
     pub(super) flags: Vec<Flag<'s>>,
     /// Indexes of the words that are operands.
     pub(super) operands: Vec<usize>,
@@ -51,7 +51,7 @@ enum Spelling<'s> {
     Plus,
 }
 
-impl Seen<'_> {
+impl ScopeScan<'_> {
     /// Whether the option is there, spelled in full.
     pub(super) fn has(&self, names: &[Name]) -> bool {
         self.flags.iter().any(|flag| names.iter().any(|name| flag.is_exactly(name)))
@@ -86,9 +86,9 @@ impl Flag<'_> {
 }
 
 /// Reads the words from index `from` on.
-pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) -> Seen<'s> {
+pub(super) fn scan<'s>(grammar: &Grammar, words: &'s [Word<'_>], from: usize) -> ScopeScan<'s> {
     let ended = grammar.order == Order::Nowhere;
-    let mut scanner = Scanner { grammar, words, next: from, ended, seen: Seen::default() };
+    let mut scanner = Scanner { grammar, words, next: from, ended, seen: ScopeScan::default() };
     if ended && scanner.bytes(from) == Some(b"--") {
         scanner.next = from.saturating_add(1);
     }
@@ -136,7 +136,7 @@ struct Scanner<'g, 's, 'a> {
     words: &'s [Word<'a>],
     next: usize,
     ended: bool,
-    seen: Seen<'s>,
+    seen: ScopeScan<'s>,
 }
 
 impl<'s> Scanner<'_, 's, '_> {
@@ -196,7 +196,13 @@ impl<'s> Scanner<'_, 's, '_> {
         }
     }
 
-    fn named(&mut self, form: Spelling<'s>, known: Known, at: usize, glued: Option<Value<'s>>) {
+    fn named(
+        &mut self,
+        form: Spelling<'s>,
+        known: OptionMeaning,
+        at: usize,
+        glued: Option<Value<'s>>,
+    ) {
         let flag = |value, command| Flag { form, whole: known.whole, word: at, value, command };
         let flag = match known.takes {
             Takes::Words(count) if glued.is_none() => {

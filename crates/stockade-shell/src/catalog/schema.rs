@@ -125,7 +125,7 @@ pub(super) struct Options {
     pub(super) order: Order,
     pub(super) values: Values,
     pub(super) abbreviations: Abbreviations,
-    pub(super) unknown: Option<Unknown>,
+    pub(super) unknown: Option<UnknownOption>,
     pub(super) plus: Plus,
     /// Options after which every word is an operand.
     pub(super) last: Vec<String>,
@@ -174,7 +174,7 @@ pub(super) enum Abbreviations {
 /// What an option that is not listed means for the words after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Unknown {
+pub(super) enum UnknownOption {
     /// It takes no value.
     Flag,
     /// Nobody knows, so the command cannot be read.

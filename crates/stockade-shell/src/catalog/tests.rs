@@ -4,7 +4,7 @@ mod adversary;
 mod effects;
 mod table;
 
-use super::index::{Block, Index, Parsed};
+use super::index::{Block, Index, ProgramCell};
 use super::{Catalog, Class, data, source};
 
 #[test]
@@ -80,7 +80,7 @@ fn knowledge(texts: &[String]) -> Catalog {
     let mut names: Vec<_> = programs.iter().enumerate().flat_map(names).collect();
     names.sort_unstable();
     let blocks = leaked(programs.into_iter().map(block).collect());
-    let parsed = leaked(blocks.iter().map(|_| Parsed::new()).collect());
+    let parsed = leaked(blocks.iter().map(|_| ProgramCell::new()).collect());
     let index = Index { blocks, names: leaked(names), parsed };
     Catalog::new(index, format!("[{}]", wholes.join(",")).leak())
 }

@@ -16,7 +16,7 @@ use super::split;
 /// How a program finds the command that it runs, compiled.
 #[derive(Debug)]
 pub(super) struct Wrapper {
-    data: Fixed,
+    data: FixedPart,
     with: Vec<Name>,
     environment: Vec<Name>,
     code: Vec<Name>,
@@ -30,7 +30,7 @@ pub(super) struct Wrapper {
 
 /// What is taken from the data as it is.
 #[derive(Debug)]
-struct Fixed {
+struct FixedPart {
     subcommands: Vec<String>,
     skip: usize,
     numbers: bool,
@@ -43,7 +43,7 @@ struct Fixed {
 
 /// Whether a wrapper's words are as they stand.
 #[derive(Debug)]
-pub(super) enum Wrapped<'a> {
+pub(super) enum WrapperWords<'a> {
     /// Everything is in the reading.
     Done,
     /// An option held words; the command is these.
@@ -56,7 +56,7 @@ impl Wrapper {
         let why = data.why.as_deref().unwrap_or("this gives a line of code to a shell");
         let instead = data.instead.as_deref().unwrap_or("run the command itself");
         Ok(Self {
-            data: Fixed {
+            data: FixedPart {
                 subcommands: data.subcommands.clone(),
                 skip: data.skip,
                 numbers: data.numbers,
@@ -88,7 +88,7 @@ impl Wrapper {
         call: &Call<'_, 'a>,
         part: &Part<'_>,
         reading: &mut Analysis<'a>,
-    ) -> Wrapped<'a> {
+    ) -> WrapperWords<'a> {
         for flag in &part.seen.flags {
             let is = |names: &[Name]| names.iter().any(|name| flag.may_be(name, part.grammar));
             if is(&self.split)
@@ -116,7 +116,7 @@ impl Wrapper {
                 note_assignment(variables, call, word, bytes, reading);
             }
         }
-        Wrapped::Done
+        WrapperWords::Done
     }
 
     /// The words that an option holds, in its place.
@@ -125,18 +125,18 @@ impl Wrapper {
         call: &Call<'_, 'a>,
         value: Value<'_>,
         reading: &mut Analysis<'a>,
-    ) -> Wrapped<'a> {
+    ) -> WrapperWords<'a> {
         let argument = call.words.get(value.word).map_or(0, |word| word.argument);
         let Some(parts) = split::words(value.bytes) else {
             let why = "the words in this string cannot be told apart with certainty".into();
             let instead = Some(&self.instead);
             reading.hazards.push(call.hazard(HazardKind::Unreadable, value.word, &why, instead));
-            return Wrapped::Done;
+            return WrapperWords::Done;
         };
         let first = call.words.first().cloned();
         let parts = parts.into_iter().map(|part| Word::part(OsStringExt::from_vec(part), argument));
         let after = call.words.iter().skip(value.word.saturating_add(1)).cloned();
-        Wrapped::Split(first.into_iter().chain(parts).chain(after).collect())
+        WrapperWords::Split(first.into_iter().chain(parts).chain(after).collect())
     }
 
     /// Notes code, the words that hold it, and where it begins in the first of them.

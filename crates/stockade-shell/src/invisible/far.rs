@@ -3,7 +3,7 @@
 //! Length alone is no finding: agents write files with long here-documents, line by line. What is
 //! found is text behind a void, and operators at the end of a single line that fills a screen.
 
-use super::{HIDDEN_MAX, Hidden, HiddenKind, Span};
+use super::{HIDDEN_MAX, HiddenKind, HiddenText, Span};
 
 /// The columns of a usual terminal. Less is alignment in tables and code.
 const BLANKS_MIN: usize = 80;
@@ -17,8 +17,8 @@ const COLUMNS_MAX: usize = 2000;
 const TAB_COLUMNS: usize = 8;
 
 /// What is out of sight: voids, then ends of lines, each in order, up to one more than are listed.
-pub(super) fn out_of_sight(line: &str) -> impl Iterator<Item = Hidden> {
-    let far = gaps(line).map(|gap| Hidden {
+pub(super) fn out_of_sight(line: &str) -> impl Iterator<Item = HiddenText> {
+    let far = gaps(line).map(|gap| HiddenText {
         span: gap.span,
         kind: HiddenKind::FarText,
         text: format!("{}, with text out of sight after them", gap.text()),
@@ -148,7 +148,7 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-fn long_lines(text: &str) -> impl Iterator<Item = Hidden> {
+fn long_lines(text: &str) -> impl Iterator<Item = HiddenText> {
     let long = text.len() > COLUMNS_MAX;
     lines(if long { text } else { "" }).filter_map(|(start, line)| {
         if line.len() <= COLUMNS_MAX {
@@ -159,7 +159,7 @@ fn long_lines(text: &str) -> impl Iterator<Item = Hidden> {
         let end = start.saturating_add(line.len());
         let text = format!("{} bytes with shell operators beyond column {COLUMNS_MAX}", tail.len());
         let span = Span { start: start.saturating_add(cut), end };
-        Some(Hidden { span, kind: HiddenKind::LongLine, text })
+        Some(HiddenText { span, kind: HiddenKind::LongLine, text })
     })
 }
 

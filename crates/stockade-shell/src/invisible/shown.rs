@@ -29,7 +29,7 @@ pub fn shown(line: &str) -> String {
 
 /// A piece of a line, and what is shown for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown<'a> {
+pub struct VisiblePiece<'a> {
     /// Where the piece begins in the line; it ends where the next begins.
     pub start: usize,
     /// The piece itself, or what is shown for it.
@@ -37,21 +37,21 @@ pub struct Shown<'a> {
 }
 
 /// The pieces that [`shown`] is made of: a character each, or a void as a whole.
-pub fn pieces(line: &str) -> impl Iterator<Item = Shown<'_>> {
+pub fn pieces(line: &str) -> impl Iterator<Item = VisiblePiece<'_>> {
     let mut gaps = far::gaps(line).peekable();
     let mut reader = LineChars::new(line);
     std::iter::from_fn(move || {
         let (start, c, kind) = reader.next()?;
         if let Some(gap) = gaps.next_if(|gap| gap.span.start == start) {
             reader.skip_to(gap.span.end);
-            return Some(Shown { start, text: Cow::Owned(void(&gap)) });
+            return Some(VisiblePiece { start, text: Cow::Owned(void(&gap)) });
         }
         let end = start.saturating_add(c.len_utf8());
         let text = match kind {
             None => Cow::Borrowed(line.get(start..end).unwrap_or_default()),
             Some(_) => Cow::Owned(c.escape_unicode().to_string()),
         };
-        Some(Shown { start, text })
+        Some(VisiblePiece { start, text })
     })
 }
 

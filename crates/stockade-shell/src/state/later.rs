@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Attribute, Settled, State, Value};
+use super::{Attribute, Certainty, State, Value};
 
 impl State {
     /// The state of another shell that this one starts: it has the variables that are exported,
@@ -31,7 +31,7 @@ impl State {
         later.lose_all_keys();
         later.move_to(Vec::new());
         later.variables = Rc::default();
-        later.settled = later.settled.max(Settled::Apart);
+        later.settled = later.settled.max(Certainty::Apart);
         later
     }
 
@@ -52,7 +52,7 @@ impl State {
         for (name, text) in later.aliases.iter() {
             self.set_alias(name, text.clone());
         }
-        if later.settled == Settled::Not {
+        if later.settled == Certainty::Not {
             self.forget();
         }
         if let Some(why) = &later.altered {

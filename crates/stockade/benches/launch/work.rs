@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use stockade::confine::{Network, Toolchain, Watched};
+use stockade::confine::{ListedChanges, Network, Toolchain};
 use stockade::report::Body;
 use stockade::{Policy, Report, Stockade, ToolCall};
 
@@ -35,7 +35,7 @@ pub(crate) fn measure(ground: &Ground) -> String {
     let mut rust = jailed(Network::Loopback);
     rust.files.toolchains.insert(Toolchain::Rust);
     let mut unwatched = jailed(Network::Loopback);
-    unwatched.files.watched = Watched::Nothing;
+    unwatched.files.watched = ListedChanges::Nothing;
     let works = [
         Work {
             name: "`git status`, 10,000 files",

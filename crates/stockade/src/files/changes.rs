@@ -30,8 +30,8 @@ use self::compare::{Comparison, Differences};
 use self::folder::Start;
 use self::report::{Candidate, Hashing, most_important};
 use self::take::{Listing, Notices, take};
-use self::unseen::{Unseen, Why};
-use crate::confine::Watched;
+use self::unseen::{UnseenPlaces, Why};
+use crate::confine::ListedChanges;
 use crate::files::risky;
 
 /// One file that was changed.
@@ -88,7 +88,7 @@ pub struct Snapshot {
     listing: Arc<Listing>,
     /// None if every folder has to be compared.
     notices: Option<Notices>,
-    unopened: Unseen,
+    unopened: UnseenPlaces,
     /// The kernel's own time for files, which is coarser than others.
     started: (i64, i64),
 }
@@ -98,7 +98,7 @@ impl Snapshot {
     pub fn take(
         root: &Path,
         write: &[PathBuf],
-        watched: Watched,
+        watched: ListedChanges,
         time_max: Duration,
     ) -> Option<Self> {
         let bounds = Bounds::of(watched)?;
@@ -145,10 +145,11 @@ impl Snapshot {
 }
 
 /// Opens the outermost of these folders, and names those that cannot be opened.
-fn starts(root: &Path, write: &[PathBuf]) -> (Vec<Start>, Unseen) {
+fn starts(root: &Path, write: &[PathBuf]) -> (Vec<Start>, UnseenPlaces) {
     let is_inner =
         |folder: &Path| write.iter().any(|other| folder != other && folder.starts_with(other));
-    let (mut starts, mut unopened): (Vec<Start>, Unseen) = (Vec::new(), Unseen::default());
+    let (mut starts, mut unopened): (Vec<Start>, UnseenPlaces) =
+        (Vec::new(), UnseenPlaces::default());
     for path in write.iter().filter(|path| !is_inner(path)) {
         if starts.iter().any(|known| known.path == *path) {
             continue;

@@ -20,10 +20,10 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// How many names are remembered in this process.
 const REMEMBERED_MAX: usize = 50_000;
 
-static REMEMBERED: Mutex<Option<Remembered>> = Mutex::new(None);
+static REMEMBERED: Mutex<Option<RememberedFolders>> = Mutex::new(None);
 
 #[derive(Debug, Default)]
-struct Remembered {
+struct RememberedFolders {
     folders: HashMap<Stamp, Arc<Names>>,
     names: usize,
 }
@@ -151,7 +151,7 @@ pub(crate) fn remember(stamp: Stamp, names: &Arc<Names>) {
     let mut remembered = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
     let remembered = remembered.get_or_insert_default();
     if remembered.names > REMEMBERED_MAX {
-        *remembered = Remembered::default();
+        *remembered = RememberedFolders::default();
     }
     remembered.names = remembered.names.saturating_add(names.len()).saturating_add(1);
     remembered.folders.insert(stamp, Arc::clone(names));

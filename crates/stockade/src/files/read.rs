@@ -7,7 +7,7 @@ use super::open::{is_binary, judged};
 use super::{Job, ToolOutput};
 use crate::call::file::Read;
 use crate::limits::LimitHit;
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 
 /// Lines that are read unless told.
 const LINES: u64 = 2000;
@@ -19,7 +19,7 @@ pub(super) fn read(job: &Job<'_>, read: &Read) -> Result<ToolOutput, FileError> 
     let (file, stat) = judged(job.place)?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
     let first = read.offset.unwrap_or(1).max(1);
-    let mut taken = Taken::new(first, read.limit.unwrap_or(LINES), job.output_max);
+    let mut taken = TakenLines::new(first, read.limit.unwrap_or(LINES), job.output_max);
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut is_first = true;
     let limit = loop {
@@ -45,7 +45,7 @@ pub(super) fn read(job: &Job<'_>, read: &Read) -> Result<ToolOutput, FileError> 
 }
 
 /// The lines that were taken so far.
-struct Taken {
+struct TakenLines {
     first: u64,
     /// The line that comes next, from 1.
     line: u64,
@@ -65,7 +65,7 @@ enum Stop {
     Room,
 }
 
-impl Taken {
+impl TakenLines {
     fn new(first: u64, most: u64, bytes_max: usize) -> Self {
         Self { first, line: 1, most, bytes: Vec::new(), bytes_max, seen: 0, stop: None }
     }
@@ -131,7 +131,8 @@ impl Taken {
             )),
             None => None,
         };
-        let text = Captured { bytes: self.bytes, seen: kept.saturating_add(dropped), dropped };
+        let text =
+            CapturedOutput { bytes: self.bytes, seen: kept.saturating_add(dropped), dropped };
         let late = limit.map(|_| "the time was up before the end".to_owned());
         let remarks = remark.into_iter().chain(late).collect();
         ToolOutput { text, remarks, limit, ..ToolOutput::default() }

@@ -2,13 +2,13 @@
 
 use crate::files::Change;
 use crate::limits::LimitHit;
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 
 /// The answer of a call that was carried out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     /// What was asked for.
-    pub text: Captured,
+    pub text: CapturedOutput,
     /// What is to be said about it: what was left out, and where to go on.
     pub remarks: Vec<String>,
     /// What was changed.
@@ -53,9 +53,9 @@ impl Lines {
         true
     }
 
-    pub(super) fn captured(self) -> Captured {
+    pub(super) fn captured(self) -> CapturedOutput {
         let kept = u64::try_from(self.bytes.len()).unwrap_or(u64::MAX);
         let (seen, dropped) = (kept.saturating_add(self.left_bytes), self.left_bytes);
-        Captured { bytes: self.bytes, seen, dropped }
+        CapturedOutput { bytes: self.bytes, seen, dropped }
     }
 }

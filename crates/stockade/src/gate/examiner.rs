@@ -16,12 +16,12 @@ use super::subject::tool::ToolSubject;
 use super::{activity, complaint, toolchain};
 use crate::call::{Tool, ToolCall};
 use crate::catalog::Catalog;
-use crate::confine::{Confinement, Files, Leftovers, OwnPath, Shown, own_within};
+use crate::confine::{Confinement, Files, Leftovers, OwnPath, ToolchainPath, own_within};
 use crate::inspect::{
     CommandSummary, Finding, Inspector, PathResolver, ProgramInput, Programs, Root, Setting, Weight,
 };
 use crate::policy::decide::Containment;
-use crate::policy::rules::Considered;
+use crate::policy::rules::ConsideredRule;
 use crate::policy::{Mode, Policy, Profile, Ruling, Variable};
 use crate::registry::{Duplicate, RegisteredTool, Registry};
 
@@ -50,7 +50,7 @@ pub struct Examination {
 pub struct Examiner {
     root: Root,
     policy: Policy,
-    toolchains: Vec<Shown>,
+    toolchains: Vec<ToolchainPath>,
     /// The person's home directory, for `~`.
     home: Option<PathBuf>,
     programs: Programs,
@@ -133,7 +133,7 @@ impl Examiner {
     }
 
     /// The rules that are about a call, each with how it relates to the facts of the call.
-    pub fn consider(&self, call: &ToolCall, examination: &Examination) -> Vec<Considered<'_>> {
+    pub fn consider(&self, call: &ToolCall, examination: &Examination) -> Vec<ConsideredRule<'_>> {
         let Ok(resolver) = PathResolver::open(self.root(), call.cwd.as_deref()) else {
             return Vec::new();
         };

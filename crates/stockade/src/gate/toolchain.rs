@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
-use crate::confine::{Shown, Toolchain, program_folders};
+use crate::confine::{Toolchain, ToolchainPath, program_folders};
 use crate::inspect::Settings;
 use crate::outcome::Failure;
 use crate::policy::Policy;
@@ -15,17 +15,17 @@ use crate::tier::Tier;
 
 /// The installed toolchains. None in a tier without a sandbox, where nothing would keep calls from
 /// changing them.
-pub(super) fn found(policy: &Policy) -> Vec<Shown> {
+pub(super) fn found(policy: &Policy) -> Vec<ToolchainPath> {
     if policy.tier < Tier::Jail {
         return Vec::new();
     }
-    let program = |path: &PathBuf| Shown { path: path.clone(), links: Vec::new() };
+    let program = |path: &PathBuf| ToolchainPath { path: path.clone(), links: Vec::new() };
     let of_agent = policy.files.agent_programs.iter().map(program);
     policy.files.toolchains.iter().copied().flat_map(of_home).chain(of_agent).collect()
 }
 
 /// The folders of a toolchain in the home directory.
-fn of_home(toolchain: Toolchain) -> Vec<Shown> {
+fn of_home(toolchain: Toolchain) -> Vec<ToolchainPath> {
     let Some(home) = std::env::home_dir() else { return Vec::new() };
     let places = toolchain.places(&home, |name| std::env::var_os(name)).into_iter();
     // A toolchain that is not installed is skipped.
@@ -33,14 +33,14 @@ fn of_home(toolchain: Toolchain) -> Vec<Shown> {
 }
 
 /// The same folder with real paths, without dangling links.
-fn present(one: Shown) -> Option<Shown> {
+fn present(one: ToolchainPath) -> Option<ToolchainPath> {
     let links = one.links.into_iter();
     let links = links.filter_map(|(in_home, to)| Some((in_home, real(&to)?))).collect();
-    Some(Shown { path: real(&one.path)?, links })
+    Some(ToolchainPath { path: real(&one.path)?, links })
 }
 
 /// Puts the folders of their programs in front of the search path.
-pub(super) fn trust(toolchains: &[Shown], settings: &mut Settings) {
+pub(super) fn trust(toolchains: &[ToolchainPath], settings: &mut Settings) {
     let mut folders = program_folders(toolchains, &own_search_path());
     folders.retain(|folder| !settings.search_path.contains(folder));
     settings.search_path.splice(0..0, folders);

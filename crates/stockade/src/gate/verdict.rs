@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Gate;
 use super::permit::Permit;
 use super::question::Question;
-use crate::journal::{EntryId, Repeated};
+use crate::journal::{EntryId, Repetition};
 use crate::outcome::Failure;
 use crate::policy::{By, Ruling};
 
@@ -57,7 +57,7 @@ impl Gate {
     /// Adds to a repeated refusal how often it was given recently.
     pub(super) fn again(&self, mut refusal: Refusal, entry: EntryId) -> Refusal {
         let Some(repeated) = self.journal.repeated(entry) else { return refusal };
-        let Repeated { times, may_be_more, since } = repeated;
+        let Repetition { times, may_be_more, since } = repeated;
         let least = if may_be_more { "at least " } else { "" };
         let instead = match refusal.instead {
             Some(_) => "do what is said instead",

@@ -20,7 +20,7 @@ pub struct ToolForm {
 
 /// The forms of a call, its own first. A call of one program is also shown as a command line, so
 /// that hooks for `Bash` see it.
-pub fn forms(call: &ToolCall) -> Result<Vec<ToolForm>, Unseen> {
+pub fn forms(call: &ToolCall) -> Result<Vec<ToolForm>, UnseenReason> {
     match &call.tool {
         Tool::Exec(exec) => {
             let words: Vec<&str> = exec
@@ -28,9 +28,9 @@ pub fn forms(call: &ToolCall) -> Result<Vec<ToolForm>, Unseen> {
                 .iter()
                 .map(|word| word.to_str())
                 .collect::<Option<_>>()
-                .ok_or(Unseen::NotText)?;
+                .ok_or(UnseenReason::NotText)?;
             if words.iter().any(|word| word.contains('\0')) {
-                return Err(Unseen::NotText);
+                return Err(UnseenReason::NotText);
             }
             let line = quoted_line(&words);
             let mut own = object([("argv", json!(words)), ("command", json!(line))]);
@@ -45,13 +45,14 @@ pub fn forms(call: &ToolCall) -> Result<Vec<ToolForm>, Unseen> {
             ])
         }
         Tool::Line(line) => {
-            let text = line.text.to_str().ok_or(Unseen::NotText)?;
+            let text = line.text.to_str().ok_or(UnseenReason::NotText)?;
             let mut input = object([("command", json!(text))]);
             input.extend(timeout(call.wall));
             Ok(vec![ToolForm { tool: "Bash".into(), input }])
         }
         Tool::Code(code) => {
-            let source = std::str::from_utf8(&code.source).map_err(|_bytes| Unseen::NotText)?;
+            let source =
+                std::str::from_utf8(&code.source).map_err(|_bytes| UnseenReason::NotText)?;
             let mut input =
                 object([("language", json!(code.language.name())), ("source", json!(source))]);
             input.extend(timeout(call.wall));
@@ -64,13 +65,13 @@ pub fn forms(call: &ToolCall) -> Result<Vec<ToolForm>, Unseen> {
         Tool::File(file) => {
             let is_text = file.path().is_none_or(|path| path.to_str().is_some());
             let seen = ToolForm { tool: file.name().into(), input: file.input() };
-            is_text.then(|| vec![seen]).ok_or(Unseen::NotText)
+            is_text.then(|| vec![seen]).ok_or(UnseenReason::NotText)
         }
         Tool::Unknown(foreign) => {
             let (tool, input) = (foreign.name.clone().into(), foreign.input.clone());
             Ok(vec![ToolForm { tool, input }])
         }
-        Tool::Malformed(_) => Err(Unseen::NoTool),
+        Tool::Malformed(_) => Err(UnseenReason::NoTool),
     }
 }
 
@@ -127,7 +128,7 @@ fn stdin(bytes: &[u8]) -> Option<(String, Value)> {
 
 /// Why a call cannot be shown to hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unseen {
+pub enum UnseenReason {
     /// JSON is text, and a hook must judge exactly what would run.
     #[error("its words are not text (UTF-8), and a hook would be shown something else")]
     NotText,

@@ -28,9 +28,9 @@ use super::{Inspector, ProgramInput, maze};
 use crate::inspect::{Axis, Finding, Weight};
 use crate::shell::ast::Span;
 use crate::shell::parse;
-use crate::shell::printed::Printed;
+use crate::shell::printed::PrintedText;
 use crate::shell::state::State;
-use crate::shell::{Fault, FaultKind, Parsed, invisible};
+use crate::shell::{Fault, FaultKind, ParsedLine, invisible};
 use code::Source;
 use word_sources::WordSources;
 
@@ -97,7 +97,7 @@ impl Inspector<'_> {
             substituted: None,
         };
         walker.hidden_text(line);
-        let Parsed { script, faults } = parse(line);
+        let ParsedLine { script, faults } = parse(line);
         walker.faults(&faults);
         let variables = setting.variables.iter().cloned();
         let mut state = State::new(resolver.cwd_path(), variables);
@@ -144,9 +144,9 @@ struct Walker<'w> {
     is_full: bool,
     word_sources: WordSources,
     /// The text that a pipe feeds to a command, if the line contains it.
-    piped: Option<Printed>,
+    piped: Option<PrintedText>,
     /// The text of a command's last process substitution, if the line contains it.
-    substituted: Option<Printed>,
+    substituted: Option<PrintedText>,
 }
 
 /// A resolver for one of the folders.

@@ -12,7 +12,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::chain::{self, Fault, Link};
 use super::lines::{Line, Lines};
-use super::lock::{Lock, PATIENCE, Unlocked};
+use super::lock::{Lock, LockError, PATIENCE};
 use super::record::{Decision, Event, Hash, Record};
 
 /// The most names that are counted one by one; the rest are counted together.
@@ -316,8 +316,8 @@ fn size_between_writes(file: &Arc<OwnedFd>, path: &Path) -> Result<u64, AuditErr
         return Err(AuditError::NotAFile { path: path.to_owned() });
     }
     let _lock = Lock::shared(file).map_err(|unlocked| match unlocked {
-        Unlocked::Busy => AuditError::Busy { path: path.to_owned() },
-        Unlocked::Failed(errno) => cannot_read(errno),
+        LockError::Busy => AuditError::Busy { path: path.to_owned() },
+        LockError::Failed(errno) => cannot_read(errno),
     })?;
     let stat = retry_on_intr(|| fstat(file)).map_err(cannot_read)?;
     Ok(u64::try_from(stat.st_size).unwrap_or(0))

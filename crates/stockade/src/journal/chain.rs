@@ -124,10 +124,10 @@ pub fn follows(last: &Link, record: &Record) -> Result<(), Fault> {
 
 fn another_version(line: &[u8]) -> Option<Fault> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct VersionedEntry {
         v: u32,
     }
-    json::from_slice::<Versioned>(line)
+    json::from_slice::<VersionedEntry>(line)
         .ok()
         .filter(|versioned| versioned.v != VERSION)
         .map(|versioned| Fault::UnknownVersion(versioned.v))

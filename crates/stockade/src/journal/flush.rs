@@ -16,11 +16,11 @@ use stockade_policy::Durability;
 #[derive(Debug)]
 pub(super) struct Flusher {
     durability: Durability,
-    shared: Arc<Shared>,
+    shared: Arc<FlushState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FlushState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -28,7 +28,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// What was written and not yet flushed, and by when it must be.
-    due: Option<(Written, Instant)>,
+    due: Option<(WrittenFile, Instant)>,
     failed: Option<Errno>,
     thread_runs: bool,
     closed: bool,
@@ -36,7 +36,7 @@ struct State {
 
 /// A file with entries that may not be on the disk.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct WrittenFile {
     pub(super) file: Arc<OwnedFd>,
     /// The folder, if the file's name in it is new as well.
     pub(super) new_in: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub(super) struct Written {
 
 impl Flusher {
     pub(super) fn new(durability: Durability) -> Self {
-        let shared = Shared { state: Mutex::new(State::default()), changed: Condvar::new() };
+        let shared = FlushState { state: Mutex::new(State::default()), changed: Condvar::new() };
         Self { durability, shared: Arc::new(shared) }
     }
 
@@ -54,7 +54,7 @@ impl Flusher {
     }
 
     /// Flushes now or sees to it that it happens in time.
-    pub(super) fn note(&self, written: &Written) -> Result<(), Errno> {
+    pub(super) fn note(&self, written: &WrittenFile) -> Result<(), Errno> {
         match self.durability {
             Durability::Each => {
                 let flushed = flush(written);
@@ -66,14 +66,14 @@ impl Flusher {
 
     /// Flushes this and what is due, now. The thread may have taken what is due and not be done
     /// with it, so that nothing due does not mean nothing to flush.
-    pub(super) fn flush(&self, written: &Written) -> Result<(), Errno> {
+    pub(super) fn flush(&self, written: &WrittenFile) -> Result<(), Errno> {
         let due = self.shared.lock().due.take();
         let flushed = due.map_or(Ok(()), |(earlier, _)| flush(&earlier));
         self.shared.keep(flushed.and_then(|()| flush(written)))?;
         self.check()
     }
 
-    fn note_batched(&self, written: &Written, window: Duration) -> Result<(), Errno> {
+    fn note_batched(&self, written: &WrittenFile, window: Duration) -> Result<(), Errno> {
         let mut state = self.shared.lock();
         match &state.due {
             Some((earlier, _)) if Arc::ptr_eq(&earlier.file, &written.file) => {}
@@ -115,7 +115,7 @@ impl Drop for Flusher {
     }
 }
 
-impl Shared {
+impl FlushState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,7 +152,7 @@ impl Shared {
     }
 }
 
-fn flush(written: &Written) -> Result<(), Errno> {
+fn flush(written: &WrittenFile) -> Result<(), Errno> {
     retry_on_intr(|| fdatasync(&written.file))?;
     // fsync(2): the name of a new file is in its folder, which needs a flush of its own.
     written.new_in.as_deref().map_or(Ok(()), flush_folder)
@@ -166,12 +166,12 @@ fn flush_folder(folder: &Path) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Durability, Duration, Errno, Flusher, Instant, Written};
+    use super::{Arc, Durability, Duration, Errno, Flusher, Instant, WrittenFile};
 
     /// A pipe cannot be flushed (fdatasync(2): EINVAL), as a disk that fails cannot.
-    fn unflushable() -> (Written, std::os::fd::OwnedFd) {
+    fn unflushable() -> (WrittenFile, std::os::fd::OwnedFd) {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
-        (Written { file: Arc::new(writer), new_in: None }, reader)
+        (WrittenFile { file: Arc::new(writer), new_in: None }, reader)
     }
 
     #[test]
@@ -213,10 +213,10 @@ mod tests {
         }
     }
 
-    fn flushable() -> (Written, tempfile::TempDir) {
+    fn flushable() -> (WrittenFile, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(folder.path().join("file")).unwrap();
         let new_in = Some(folder.path().to_owned());
-        (Written { file: Arc::new(file.into()), new_in }, folder)
+        (WrittenFile { file: Arc::new(file.into()), new_in }, folder)
     }
 }

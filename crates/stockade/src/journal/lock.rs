@@ -17,7 +17,7 @@ pub(super) struct Lock(Arc<OwnedFd>);
 
 /// Why there is no lock.
 #[derive(Debug)]
-pub(super) enum Unlocked {
+pub(super) enum LockError {
     /// Another process held it for all of [`PATIENCE`].
     Busy,
     /// The file system refused.
@@ -26,16 +26,16 @@ pub(super) enum Unlocked {
 
 impl Lock {
     /// Waits until no other process looks or writes.
-    pub(super) fn exclusive(file: &Arc<OwnedFd>) -> Result<Self, Unlocked> {
+    pub(super) fn exclusive(file: &Arc<OwnedFd>) -> Result<Self, LockError> {
         Self::wait_for(file, FlockOperation::NonBlockingLockExclusive)
     }
 
     /// Waits until no other process writes.
-    pub(super) fn shared(file: &Arc<OwnedFd>) -> Result<Self, Unlocked> {
+    pub(super) fn shared(file: &Arc<OwnedFd>) -> Result<Self, LockError> {
         Self::wait_for(file, FlockOperation::NonBlockingLockShared)
     }
 
-    fn wait_for(file: &Arc<OwnedFd>, operation: FlockOperation) -> Result<Self, Unlocked> {
+    fn wait_for(file: &Arc<OwnedFd>, operation: FlockOperation) -> Result<Self, LockError> {
         let mut deadline = None;
         let mut pause = Duration::from_micros(20);
         loop {
@@ -45,12 +45,12 @@ impl Lock {
                 Err(Errno::WOULDBLOCK) => {
                     let started = *deadline.get_or_insert_with(Instant::now);
                     if started.elapsed() > PATIENCE {
-                        return Err(Unlocked::Busy);
+                        return Err(LockError::Busy);
                     }
                     std::thread::sleep(pause);
                     pause = pause.saturating_mul(2).min(Duration::from_millis(2));
                 }
-                Err(errno) => return Err(Unlocked::Failed(errno)),
+                Err(errno) => return Err(LockError::Failed(errno)),
             }
         }
     }

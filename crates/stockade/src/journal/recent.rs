@@ -18,7 +18,7 @@ pub const WINDOW: Duration = Duration::from_secs(600);
 
 /// A refusal that was given before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repeated {
+pub struct Repetition {
     /// How often, this time included; two at least.
     pub times: u32,
     /// There may be more of them, further back than was looked.
@@ -30,7 +30,7 @@ pub struct Repeated {
 impl Journal {
     /// Whether what this entry refuses was refused before within [`WINDOW`]: the same words of the
     /// same tool in the same project, by the same rule. What cannot be read was not seen.
-    pub fn repeated(&self, entry: EntryId) -> Option<Repeated> {
+    pub fn repeated(&self, entry: EntryId) -> Option<Repetition> {
         let bytes = self.sink().last_bytes(BYTES_MAX)?;
         let text = String::from_utf8_lossy(&bytes);
         // The first line of the stretch may lack its beginning, and is then no record.
@@ -55,7 +55,7 @@ impl Journal {
         let first = times.iter().min()?;
         let since = own.time.duration_since(*first).unwrap_or_default();
         let times = u32::try_from(times.len()).unwrap_or(u32::MAX);
-        (times > 1).then(|| Repeated { times, may_be_more: !reaches_back(&text, &own), since })
+        (times > 1).then(|| Repetition { times, may_be_more: !reaches_back(&text, &own), since })
     }
 }
 

@@ -47,9 +47,9 @@ pub enum Event {
     /// A call was allowed and could not be run.
     Failure(Failure),
     /// What a call of a session had left running has ended.
-    LeftEnded(LeftEnded),
+    LeftEnded(LeftoversEnd),
     /// A torn last line was cut off.
-    Repaired(Repaired),
+    Repaired(Repair),
 }
 
 /// The gate's answer to one call, written before anything runs.
@@ -83,12 +83,12 @@ pub struct Verdict {
     pub attempt: Option<u32>,
     /// Set where a hook had rewritten the call before it was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rewritten: Option<Rewritten>,
+    pub rewritten: Option<Rewrite>,
 }
 
 /// What a call was before a hook rewrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rewritten {
+pub struct Rewrite {
     /// The hook.
     pub by: String,
     /// The identity of the command that was asked for.
@@ -192,7 +192,7 @@ pub struct Outcome {
 
 /// The end of processes that a call of a session had left running, after its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftEnded {
+pub struct LeftoversEnd {
     /// The id of the call.
     pub call: String,
     /// The `seq` of its verdict.
@@ -228,7 +228,7 @@ pub struct Failure {
 
 /// A fragment that was cut off the end of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repaired {
+pub struct Repair {
     /// Its length.
     pub dropped_bytes: u64,
     /// Its SHA-256.

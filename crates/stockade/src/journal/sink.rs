@@ -16,10 +16,10 @@ use rustix::io::{Errno, retry_on_intr, write};
 
 use super::EntryId;
 use super::chain::{self, Fault, LINE_BYTES_MAX};
-use super::flush::Written;
-use super::lock::{Lock, PATIENCE, Unlocked};
-use super::record::{Event, Repaired};
-use super::tail::{self, Lost, Tail, TailSearch};
+use super::flush::WrittenFile;
+use super::lock::{Lock, LockError, PATIENCE};
+use super::record::{Event, Repair};
+use super::tail::{self, Tail, TailError, TailSearch};
 
 /// How often a file that is replaced again and again is opened anew for one entry.
 const REOPENS_MAX: usize = 8;
@@ -168,17 +168,17 @@ pub enum JournalError {
 #[derive(Debug)]
 pub(super) struct Sink {
     path: PathBuf,
-    opened: Opened,
+    opened: RegularFile,
     tail: Option<Tail>,
     /// A fragment that was cut off and is not yet on record.
-    cut: Option<Repaired>,
+    cut: Option<Repair>,
 }
 
 impl Sink {
     pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
         // The file may have to be opened again after the process has changed its folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let opened = Opened::open(&path)?;
+        let opened = RegularFile::open(&path)?;
         Ok(Self { path, opened, tail: None, cut: None })
     }
 
@@ -187,7 +187,7 @@ impl Sink {
     }
 
     /// What must reach the disk for all entries so far.
-    pub(super) fn written(&mut self) -> Written {
+    pub(super) fn written(&mut self) -> WrittenFile {
         self.opened.written()
     }
 
@@ -199,7 +199,7 @@ impl Sink {
     }
 
     /// Writes one entry. What must reach the disk is handed back; the lock is already gone.
-    pub(super) fn append(&mut self, event: &Event) -> Result<(EntryId, Written), JournalError> {
+    pub(super) fn append(&mut self, event: &Event) -> Result<(EntryId, WrittenFile), JournalError> {
         let (_lock, size) = self.lock()?;
         let tail = self.catch_up(size)?;
         let mut bytes = Vec::with_capacity(1024);
@@ -228,8 +228,8 @@ impl Sink {
     fn lock(&mut self) -> Result<(Lock, u64), JournalError> {
         for _ in 0..REOPENS_MAX {
             let lock = Lock::exclusive(&self.opened.file).map_err(|unlocked| match unlocked {
-                Unlocked::Busy => JournalError::Busy { path: self.path.clone() },
-                Unlocked::Failed(source) => JournalError::Lock { path: self.path.clone(), source },
+                LockError::Busy => JournalError::Busy { path: self.path.clone() },
+                LockError::Failed(source) => JournalError::Lock { path: self.path.clone(), source },
             })?;
             let inspect = |source| JournalError::Inspect { path: self.path.clone(), source };
             let stat = retry_on_intr(|| fstat(&self.opened.file)).map_err(inspect)?;
@@ -242,7 +242,7 @@ impl Sink {
                 Err(errno) => return Err(inspect(errno)),
             }
             drop(lock);
-            self.opened = Opened::open(&self.path)?;
+            self.opened = RegularFile::open(&self.path)?;
             self.tail = None;
             self.cut = None;
         }
@@ -262,8 +262,12 @@ impl Sink {
             None => tail::find(file, size),
         };
         let TailSearch { tail, torn } = found.map_err(|lost| match lost {
-            Lost::Unreadable(source) => JournalError::ReadTail { path: self.path.clone(), source },
-            Lost::Tampered(source) => JournalError::Tampered { path: self.path.clone(), source },
+            TailError::Unreadable(source) => {
+                JournalError::ReadTail { path: self.path.clone(), source }
+            }
+            TailError::Tampered(source) => {
+                JournalError::Tampered { path: self.path.clone(), source }
+            }
         })?;
         if torn.is_some() {
             retry_on_intr(|| ftruncate(file, tail.size))
@@ -296,13 +300,13 @@ impl Sink {
 
 /// An open regular file.
 #[derive(Debug)]
-struct Opened {
+struct RegularFile {
     file: Arc<OwnedFd>,
     /// The folder, if this process created the file in it.
     new_in: Option<PathBuf>,
 }
 
-impl Opened {
+impl RegularFile {
     fn open(path: &Path) -> Result<Self, JournalError> {
         let (file, new_in) = match open_regular(path, OFlags::empty()) {
             Err(JournalError::Open { source: Errno::NOENT, .. }) => {
@@ -315,8 +319,8 @@ impl Opened {
         Ok(Self { file: Arc::new(file), new_in })
     }
 
-    fn written(&mut self) -> Written {
-        Written { file: Arc::clone(&self.file), new_in: self.new_in.take() }
+    fn written(&mut self) -> WrittenFile {
+        WrittenFile { file: Arc::clone(&self.file), new_in: self.new_in.take() }
     }
 }
 

@@ -7,7 +7,7 @@ use rustix::io::{Errno, pread, retry_on_intr};
 
 use super::chain::{self, Fault, LINE_BYTES_MAX, Link};
 use super::lines::{Line, Lines};
-use super::record::Repaired;
+use super::record::Repair;
 
 /// How every line begins; a torn first line must, or the file was never a journal.
 const OPENING: &[u8] = br#"{"v":1,"seq":"#;
@@ -30,30 +30,30 @@ impl Tail {
 pub(super) struct TailSearch {
     pub(super) tail: Tail,
     /// The torn line after it.
-    pub(super) torn: Option<Repaired>,
+    pub(super) torn: Option<Repair>,
 }
 
 /// Why the end of the chain is not known.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(super) enum TailError {
     Unreadable(Errno),
     Tampered(Fault),
 }
 
-impl From<Fault> for Lost {
+impl From<Fault> for TailError {
     fn from(fault: Fault) -> Self {
         Self::Tampered(fault)
     }
 }
 
 /// Follows what others appended since `known` up to `size`, verifying each line.
-pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<TailSearch, Lost> {
+pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<TailSearch, TailError> {
     let mut tail = known;
     let mut lines = Lines::new(Arc::clone(file), known.size, size);
     loop {
-        let line = lines
-            .next_line()
-            .map_err(|error| Lost::Unreadable(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+        let line = lines.next_line().map_err(|error| {
+            TailError::Unreadable(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })?;
         match line {
             None => return Ok(TailSearch { tail, torn: None }),
             Some(Line::Whole(line)) => {
@@ -69,7 +69,7 @@ pub(super) fn follow(file: &Arc<OwnedFd>, known: Tail, size: u64) -> Result<Tail
 }
 
 /// Finds the end of a file of `size` bytes that was not seen before, reading no more than needed.
-pub(super) fn find(file: &OwnedFd, size: u64) -> Result<TailSearch, Lost> {
+pub(super) fn find(file: &OwnedFd, size: u64) -> Result<TailSearch, TailError> {
     let mut window: usize = 4096;
     loop {
         let start = size.saturating_sub(u64::try_from(window).unwrap_or(u64::MAX));
@@ -119,7 +119,7 @@ fn last_line(window: &[u8], from_start: bool) -> Option<Last<'_>> {
 /// A file without any whole line. It is cut only if it can be the beginning of a journal, so that
 /// a journal path that names somebody's notes costs no notes. Zeros are what a crash of the
 /// machine leaves of blocks that were never written.
-fn whole_file_torn(bytes: &[u8]) -> Result<TailSearch, Lost> {
+fn whole_file_torn(bytes: &[u8]) -> Result<TailSearch, TailError> {
     let begins = bytes.iter().zip(OPENING).all(|(byte, expected)| byte == expected);
     match (bytes.is_empty(), begins || bytes.iter().all(|byte| *byte == 0)) {
         (true, _) => Ok(TailSearch { tail: Tail::EMPTY, torn: None }),
@@ -131,24 +131,24 @@ fn whole_file_torn(bytes: &[u8]) -> Result<TailSearch, Lost> {
     }
 }
 
-fn repaired(fragment: &[u8]) -> Repaired {
-    Repaired { dropped_bytes: length(fragment), dropped_sha256: chain::hash_of(fragment) }
+fn repaired(fragment: &[u8]) -> Repair {
+    Repair { dropped_bytes: length(fragment), dropped_sha256: chain::hash_of(fragment) }
 }
 
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-pub(super) fn read_exactly(file: &OwnedFd, start: u64, end: u64) -> Result<Vec<u8>, Lost> {
+pub(super) fn read_exactly(file: &OwnedFd, start: u64, end: u64) -> Result<Vec<u8>, TailError> {
     let wanted = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; wanted];
     let mut done: usize = 0;
     while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
         let at = start.saturating_add(u64::try_from(done).unwrap_or(u64::MAX));
         match retry_on_intr(|| pread(file, &mut *rest, at)) {
-            Ok(0) => return Err(Lost::Unreadable(Errno::IO)),
+            Ok(0) => return Err(TailError::Unreadable(Errno::IO)),
             Ok(read) => done = done.saturating_add(read),
-            Err(errno) => return Err(Lost::Unreadable(errno)),
+            Err(errno) => return Err(TailError::Unreadable(errno)),
         }
     }
     Ok(bytes)

@@ -51,7 +51,7 @@ pub(super) enum Maker {
 
 /// A protected path that has appeared, and its state after the run.
 #[derive(Debug)]
-pub(super) struct Appeared {
+pub(super) struct Appearance {
     /// What happened, in words.
     pub(super) note: String,
     /// Who created it.
@@ -62,7 +62,7 @@ pub(super) struct Appeared {
     pub(super) is_changed: bool,
 }
 
-impl Appeared {
+impl Appearance {
     /// The same, if it was changed after it was first seen.
     pub(super) fn changed(self) -> Self {
         let note = format!(
@@ -195,7 +195,7 @@ impl Absent {
     }
 
     /// Deals with what has appeared, once nothing runs in the sandbox any more.
-    pub(super) fn settle(&self, maker: Maker) -> Option<Appeared> {
+    pub(super) fn settle(&self, maker: Maker) -> Option<Appearance> {
         let path = &self.path;
         let found = self.find(Rights::AsTheyAre, LOOKING);
         if matches!(found, Ok(AbsentState::Nothing)) {
@@ -207,21 +207,21 @@ impl Absent {
                  protected path was created in it",
                 self.closed_folder()
             );
-            return Some(Appeared { note, maker, is_there: true, is_changed: false });
+            return Some(Appearance { note, maker, is_there: true, is_changed: false });
         }
         if maker == Maker::Other {
             let note = format!(
                 "{path:?} was created outside of the sandbox during the run; it is protected from \
                  the next call on"
             );
-            return Some(Appeared { note, maker, is_there: true, is_changed: false });
+            return Some(Appearance { note, maker, is_there: true, is_changed: false });
         }
         if self.origin == Origin::Project {
             let note = format!(
                 "{path:?} was created; it was left as it is, because only an untrusted project file \
                  protects it"
             );
-            return Some(Appeared { note, maker, is_there: true, is_changed: false });
+            return Some(Appearance { note, maker, is_there: true, is_changed: false });
         }
         let (note, is_there) = match self.rename_aside() {
             Ok(None) => return None,
@@ -230,7 +230,7 @@ impl Absent {
                 (format!("{path:?} was created and could not be renamed aside: {errno}"), true)
             }
         };
-        Some(Appeared { note, maker, is_there, is_changed: false })
+        Some(Appearance { note, maker, is_there, is_changed: false })
     }
 
     /// The first folder on the way that cannot be entered.

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use stockade_sandbox::{CgroupUsage, Ended, Running, ShimLost};
+use stockade_sandbox::{CgroupUsage, Ended, LostShim, Running};
 
-use self::args::Wanted;
+use self::args::ContainerRequest;
 use self::build::ContainerSetup;
 use self::ended::Record;
 pub(super) use self::engine::Engine;
@@ -45,7 +45,7 @@ use crate::gate::ProgramWork;
 use crate::guarantee::Enforced;
 use crate::limits::{LimitHit, Limits};
 use crate::outcome::{Exit, Failure, FailureKind, Outcome};
-use crate::plan::{Parts, ProgramPlan, Required, Terms};
+use crate::plan::{Parts, ProgramPlan, Requirements, Terms};
 use crate::tier::Tier;
 
 /// The engine's client, which is watched in place of the program, and the container.
@@ -77,7 +77,7 @@ struct Container {
 
 /// What of the machine a container shows, as it is now.
 #[derive(Debug)]
-struct Laid {
+struct ShownFolders {
     scratch: Scratch,
     cover: PathMasks,
     absent: Vec<Absent>,
@@ -96,14 +96,14 @@ pub(super) fn start(plan: ProgramPlan, containers: &Containers) -> Result<Superv
     }
     containers.reap_once(&setup.oci)?;
     shown::still_the_same(&cleared, &common.files.root)?;
-    let laid = Laid::of(&setup, shown::folder(&cleared), until)?;
+    let laid = ShownFolders::of(&setup, shown::folder(&cleared), until)?;
     let call = Call { cleared, setup, terms };
     if call.setup.oci.warm.is_some() {
         return warm::start(call, description.enforcement, laid, (containers, until));
     }
     let Call { cleared, setup, terms } = &call;
     let name = name(&cleared.call);
-    let wanted = Wanted {
+    let wanted = ContainerRequest {
         name: &name,
         labels: labels(&cleared.call),
         user: laid.user,
@@ -135,8 +135,8 @@ struct Call {
 
 /// Makes a container and has the engine say what it has made; nothing runs yet.
 fn make(
-    wanted: &Wanted<'_>,
-    (setup, require): (&ContainerSetup, &Required),
+    wanted: &ContainerRequest<'_>,
+    (setup, require): (&ContainerSetup, &Requirements),
     mut enforcement: Vec<Enforced>,
     cover: &PathMasks,
 ) -> Result<(Container, Vec<Enforced>), Failure> {
@@ -170,7 +170,7 @@ fn make(
 fn run(
     call: Call,
     enforcement: Vec<Enforced>,
-    laid: Laid,
+    laid: ShownFolders,
     words: &[OsString],
     within: Within,
 ) -> Result<SupervisedRun, Failure> {
@@ -226,7 +226,7 @@ impl Tree for EngineClient {
     }
 
     /// What the client itself used says nothing of its container.
-    fn try_ended(&mut self) -> Result<Option<Ended>, ShimLost> {
+    fn try_ended(&mut self) -> Result<Option<Ended>, LostShim> {
         let ended = self.running.try_ended()?;
         Ok(ended.map(|ended| Ended { cpu: Duration::ZERO, peak_rss_bytes: 0, ..ended }))
     }
@@ -332,7 +332,7 @@ impl Drop for Container {
     }
 }
 
-impl Laid {
+impl ShownFolders {
     fn of(setup: &ContainerSetup, cwd: &Path, until: Instant) -> Result<Self, Failure> {
         let common = &setup.common;
         let files = &common.files;

@@ -13,7 +13,7 @@ use crate::gate::FileWork;
 use crate::guarantee::Guarantee;
 use crate::limits::{ByteCount, LimitHit};
 use crate::outcome::{Exit, Failure, FailureKind, Outcome, Usage};
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 use crate::plan::FilesPlan;
 use crate::plan::ops::Inline;
 use crate::tier::Tier;
@@ -85,9 +85,9 @@ fn refused(error: &FileError) -> ToolOutput {
     ToolOutput { remarks: vec![error.to_string()], limit, ..ToolOutput::default() }
 }
 
-fn said(remarks: &[String]) -> Captured {
+fn said(remarks: &[String]) -> CapturedOutput {
     let bytes: Vec<u8> =
         remarks.iter().flat_map(|line| [line, "\n"].concat().into_bytes()).collect();
     let seen = u64::try_from(bytes.len()).unwrap_or_default();
-    Captured { bytes, seen, dropped: 0 }
+    CapturedOutput { bytes, seen, dropped: 0 }
 }

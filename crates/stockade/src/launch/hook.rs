@@ -22,7 +22,7 @@ use super::spec::{added, not_started};
 use super::tree::ProgramTree;
 use super::watch::Input;
 use crate::bounded;
-use crate::confine::{Confinement, Files, Network, Oci, Ports, Watched};
+use crate::confine::{Confinement, Files, ListedChanges, Network, Oci, Ports};
 use crate::hooks::{CommandExit, CommandOutput, HookFault, Runner};
 use crate::inspect::FileSnapshot;
 use crate::limits::{ByteCount, LimitHit, Limits};
@@ -156,7 +156,7 @@ impl HookRunner {
                 hide: Vec::new(),
                 protect: Vec::new(),
                 untrusted: Vec::new(),
-                watched: Watched::Nothing,
+                watched: ListedChanges::Nothing,
                 sought: Arc::default(),
                 unkept: Arc::default(),
                 own: Arc::default(),

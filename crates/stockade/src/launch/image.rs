@@ -18,7 +18,7 @@ const NEEDED: [(&str, u32); 5] =
 
 /// What became of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportResult {
     /// Where the tier `gvisor` finds it.
     pub root: PathBuf,
     /// The engine that has it too, if there is one.
@@ -29,13 +29,13 @@ pub struct Imported {
 
 /// Makes an image of a folder or a tar file that holds a root file system. One of the same name is
 /// replaced.
-pub fn import(source: &Path, image: &ImageName, oci: &Oci) -> Result<Imported, Failure> {
+pub fn import(source: &Path, image: &ImageName, oci: &Oci) -> Result<ImportResult, Failure> {
     let place = place_of(image).ok_or_else(|| failed("there is no home folder to keep it in"))?;
     let staging = place.with_file_name(format!(".{}", CallId::new()));
     let imported = stage(source, &staging).and_then(|left_out| {
         let engine = give_to_engine(&staging.join("root"), image, oci)?;
         replace(&staging, &place).map_err(|error| failed_at(&place, &error))?;
-        Ok(Imported { root: place.join("root"), engine, left_out })
+        Ok(ImportResult { root: place.join("root"), engine, left_out })
     });
     if imported.is_err() {
         let _nothing_to_remove = fs::remove_dir_all(&staging);

@@ -6,7 +6,7 @@ use super::setup::{Setup, has_all, misplaced};
 use crate::gate::InlineWork;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome, Usage};
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 use crate::plan::InlinePlan;
 use crate::plan::ops::{Inline, Op};
 use crate::registry::{ClosureResult, run_closure};
@@ -90,10 +90,10 @@ pub(super) fn setup(ops: &[Op], work: Inline) -> Result<Setup, Failure> {
     Ok(setup.complete())
 }
 
-fn captured(text: String, most: usize) -> Captured {
+fn captured(text: String, most: usize) -> CapturedOutput {
     let mut bytes = text.into_bytes();
     let seen = bytes.len();
     bytes.truncate(most);
     let dropped = u64::try_from(seen.saturating_sub(bytes.len())).unwrap_or(u64::MAX);
-    Captured { bytes, seen: u64::try_from(seen).unwrap_or(u64::MAX), dropped }
+    CapturedOutput { bytes, seen: u64::try_from(seen).unwrap_or(u64::MAX), dropped }
 }

@@ -52,7 +52,7 @@ pub(super) use self::without_namespaces::start as start_without_namespaces;
 use super::absent::{self, Absent, Writable};
 use super::disk::Disk;
 use super::git::GitSettings;
-use super::ports::{IfTaken, OpenPorts};
+use super::ports::{OpenPorts, TakenPortPolicy};
 use super::run::{Guards, SupervisedRun};
 use super::session::{JoinedCall, without_repository};
 use super::setup::Setup;
@@ -63,7 +63,7 @@ use crate::gate::ProgramWork;
 use crate::guarantee::{Enforced, Guarantee};
 use crate::limits::Limits;
 use crate::outcome::{Failure, FailureKind};
-use crate::plan::{Required, Terms};
+use crate::plan::{Requirements, Terms};
 use crate::tier::Tier;
 
 /// A box that waits for its program.
@@ -134,7 +134,7 @@ fn run(
     let mut enforcement =
         kept_by(&made, enforcement, (&terms.require, common.limits.cpu.is_some()))?;
     admit_shipped(&mut enforcement, &made.cover.present, &made.cover.gaps);
-    let taken = if joined.is_some() { IfTaken::Note } else { IfTaken::Fail };
+    let taken = if joined.is_some() { TakenPortPolicy::Note } else { TakenPortPolicy::Fail };
     let ports = OpenPorts::open(&setup.ports, &made.ready, taken)?;
     let PreparedJail { ready, cover, absent, writable, without_repository, disk, program, folder } =
         made;
@@ -163,7 +163,7 @@ fn run(
 fn kept_by(
     made: &PreparedJail,
     mut enforcement: Vec<Enforced>,
-    (require, counts_cpu): (&Required, bool),
+    (require, counts_cpu): (&Requirements, bool),
 ) -> Result<Vec<Enforced>, Failure> {
     if let Some(seen) = made.ready.attested() {
         if !seen.missing.is_empty() {

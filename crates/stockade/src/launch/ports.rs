@@ -33,7 +33,7 @@ pub(super) struct OpenPorts {
 
 /// The result of opening a port that is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IfTaken {
+pub(super) enum TakenPortPolicy {
     /// A failure, and nothing runs.
     Fail,
     /// A note: it is probably in use by another call of the session, and is opened once it is free.
@@ -45,7 +45,7 @@ impl OpenPorts {
     pub(super) fn open(
         ports: &Ports,
         sandbox: &PreparedSandbox,
-        taken: IfTaken,
+        taken: TakenPortPolicy,
     ) -> Result<Option<Self>, Failure> {
         if ports.is_empty() {
             return Ok(None);
@@ -69,7 +69,7 @@ impl OpenPorts {
         for listener in &mut listeners {
             match listener.open() {
                 Ok(()) => {}
-                Err(Errno::ADDRINUSE) if taken == IfTaken::Note => {
+                Err(Errno::ADDRINUSE) if taken == TakenPortPolicy::Note => {
                     notes.push(taken_by_others(listener));
                 }
                 Err(errno) => return Err(not_opened(listener, errno)),

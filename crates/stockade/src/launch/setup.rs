@@ -7,7 +7,9 @@ use std::sync::Arc;
 use stockade_sandbox::CgroupLimits;
 
 use super::scratch::{self, Room, unscratched};
-use crate::confine::{Files, Keep, Network, Origin, OwnPath, PathPattern, Shown, Watched};
+use crate::confine::{
+    Files, Keep, ListedChanges, Network, Origin, OwnPath, PathPattern, ToolchainPath,
+};
 use crate::limits::{ByteCount, Limits};
 use crate::outcome::{Failure, FailureKind};
 use crate::plan::ops::{Access, Content, Environment, Mount, Op, Rlimit, Scratch, Target, Watch};
@@ -70,7 +72,7 @@ impl Setup {
                 unkept: Arc::default(),
                 own: Arc::default(),
                 // Changes are looked for before any tier starts.
-                watched: Watched::Nothing,
+                watched: ListedChanges::Nothing,
             },
             exceptions: Vec::new(),
             mounts: Vec::new(),
@@ -139,7 +141,7 @@ impl Setup {
         list.push(path.to_owned());
     }
 
-    pub(super) fn toolchain(&mut self, shown: &Shown) {
+    pub(super) fn toolchain(&mut self, shown: &ToolchainPath) {
         self.files.toolchains.push(shown.clone());
     }
 

@@ -19,7 +19,7 @@ use crate::outcome::{Failure, FailureKind, chain};
 use crate::plan::ops::Rlimit;
 
 /// What a tier adds to a call that was cleared.
-pub(super) struct Added {
+pub(super) struct TierAdditions {
     pub(super) env: Vec<CString>,
     pub(super) rlimits: Rlimits,
     pub(super) processes_max: Option<u32>,
@@ -29,7 +29,7 @@ pub(super) struct Added {
 }
 
 /// Everything about one run, but for what is written to its standard input.
-pub(super) fn spec(cleared: &ProgramWork, added: Added) -> Result<Spec, Failure> {
+pub(super) fn spec(cleared: &ProgramWork, added: TierAdditions) -> Result<Spec, Failure> {
     let program = cleared.opened()?;
     let stdin = match (&cleared.stdin, cleared.terminal) {
         (StandardInput::Piped(_) | StandardInput::Open(_), Some(size)) => Stdin::Terminal(size),
@@ -102,8 +102,8 @@ pub(super) fn added(
     scratch: Option<&Path>,
     git: &GitSettings,
     cgroup: Option<&Cgroup>,
-) -> Result<Added, Failure> {
-    Ok(Added {
+) -> Result<TierAdditions, Failure> {
+    Ok(TierAdditions {
         env: environment(setup, scratch, git)?,
         rlimits: rlimits(&setup.rlimits, cgroup)?,
         processes_max: setup.limits.processes,

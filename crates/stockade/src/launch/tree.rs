@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stockade_sandbox::{
-    Cgroup, CgroupUsage, Controller, Creations, Creator, Ended, Mechanism, Running, Sample,
-    ShimLost,
+    Cgroup, CgroupUsage, Controller, Creations, Creator, Ended, LostShim, Mechanism, Running,
+    Sample,
 };
 
 use super::absent::{Absent, Maker};
@@ -37,7 +37,7 @@ pub(super) trait Tree: Debug + Send {
     fn release(self: Box<Self>, outcome: Outcome, was_killed: bool) -> Result<Outcome, Failure>;
 
     /// How the call ended, if it has.
-    fn try_ended(&mut self) -> Result<Option<Ended>, ShimLost> {
+    fn try_ended(&mut self) -> Result<Option<Ended>, LostShim> {
         self.running_mut().try_ended()
     }
 

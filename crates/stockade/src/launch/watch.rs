@@ -17,7 +17,7 @@ use super::disk::Disk;
 use super::sampler::Sampler;
 use super::tree::{Loss, Tree};
 use crate::limits::{LimitHit, Limits};
-use crate::output::{Capture, Captured};
+use crate::output::{Capture, CapturedOutput};
 
 /// After the whole tree is dead, its pipes hold what was written; a stranger that was passed a pipe end
 /// must not keep us.
@@ -64,8 +64,8 @@ pub(super) struct WatchLoop<'a> {
 pub(super) struct Observation {
     pub(super) end: End,
     pub(super) limit: Option<LimitHit>,
-    pub(super) stdout: Captured,
-    pub(super) stderr: Captured,
+    pub(super) stdout: CapturedOutput,
+    pub(super) stderr: CapturedOutput,
     pub(super) wall: Duration,
     /// What no longer confined it while it ran.
     pub(super) losses: Vec<Loss>,

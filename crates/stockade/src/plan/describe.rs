@@ -18,7 +18,9 @@ pub use self::jail::SETTLED_AT_LAUNCH;
 pub(crate) use self::jail::{TEMPORARY_BYTES, TEMPORARY_FILES};
 pub(crate) use self::no_namespaces::is_within;
 use super::ops::{Content, Environment, Mount, Op, Rlimit, Scratch, Survey, Target, Watch};
-use crate::confine::{Confinement, Files, Keep, Network, Origin, Watched, writable_in_protected};
+use crate::confine::{
+    Confinement, Files, Keep, ListedChanges, Network, Origin, writable_in_protected,
+};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::limits::{ByteCount, Limits};
 use crate::tier::{Machine, Tier};
@@ -78,7 +80,7 @@ fn lines(enforced: impl Fn(Guarantee) -> Enforced) -> Vec<Enforced> {
 /// rest.
 fn survey(confinement: &Confinement, tier: Tier) -> Option<Op> {
     let Files { root, write, watched, .. } = &confinement.files;
-    if *watched == Watched::Nothing {
+    if *watched == ListedChanges::Nothing {
         return None;
     }
     let kept = confinement.require.get(&Guarantee::Writes).copied().unwrap_or(Kept::None);

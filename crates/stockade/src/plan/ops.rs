@@ -11,8 +11,8 @@ use std::time::Duration;
 use stockade_sandbox::{CgroupLimits, Filter};
 
 use crate::confine::{
-    AgentFolder, EngineName, ImageName, Keep, Leftovers, Network, Origin, OwnPath, PathPattern,
-    Pull, Shown, Watched,
+    AgentFolder, EngineName, ImageName, Keep, Leftovers, ListedChanges, Network, Origin, OwnPath,
+    PathPattern, Pull, ToolchainPath,
 };
 use crate::limits::ByteCount;
 
@@ -109,7 +109,7 @@ pub struct Survey {
     /// The directories.
     pub folders: Vec<PathBuf>,
     /// Which changes are reported.
-    pub watched: Watched,
+    pub watched: ListedChanges,
 }
 
 /// A private directory.
@@ -178,7 +178,7 @@ pub enum Mount {
     /// The parents of what follows, so that none can be moved aside with what it holds.
     Pins,
     /// A toolchain of the home directory, read-only, and links to it.
-    Toolchain(Shown),
+    Toolchain(ToolchainPath),
     /// The folder of an agent, with parts of the machine's in it, and a link to it.
     Agent(AgentFolder),
 }
@@ -217,7 +217,7 @@ pub enum Allow {
     /// Read this.
     Read(PathBuf),
     /// Read a toolchain of the home directory, and find it by links.
-    Toolchain(Shown),
+    Toolchain(ToolchainPath),
     /// Write this.
     Write(PathBuf),
 }

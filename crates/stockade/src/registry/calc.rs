@@ -85,10 +85,10 @@ struct Parser<'t> {
     depth: usize,
 }
 
-type Read = Result<Number, CalcError>;
+type CalcResult = Result<Number, CalcError>;
 
 impl Parser<'_> {
-    fn sum(&mut self) -> Read {
+    fn sum(&mut self) -> CalcResult {
         let mut left = self.product()?;
         loop {
             let Some(operator @ ('+' | '-')) = self.peek() else { return Ok(left) };
@@ -101,7 +101,7 @@ impl Parser<'_> {
         }
     }
 
-    fn product(&mut self) -> Read {
+    fn product(&mut self) -> CalcResult {
         let mut left = self.signed()?;
         loop {
             let operator = match self.peek() {
@@ -125,7 +125,7 @@ impl Parser<'_> {
         }
     }
 
-    fn signed(&mut self) -> Read {
+    fn signed(&mut self) -> CalcResult {
         match self.peek() {
             Some('-') => self.nested(|parser| {
                 parser.skip(1);
@@ -144,7 +144,7 @@ impl Parser<'_> {
         }
     }
 
-    fn power(&mut self) -> Read {
+    fn power(&mut self) -> CalcResult {
         let base = self.atom()?;
         let operator = match self.peek() {
             Some('*') if self.rest.starts_with("**") => 2,
@@ -163,7 +163,7 @@ impl Parser<'_> {
         }
     }
 
-    fn atom(&mut self) -> Read {
+    fn atom(&mut self) -> CalcResult {
         match self.peek() {
             Some('(') => self.nested(|parser| {
                 parser.skip(1);
@@ -178,7 +178,7 @@ impl Parser<'_> {
         }
     }
 
-    fn number(&mut self) -> Read {
+    fn number(&mut self) -> CalcResult {
         let is_digit = |c: char| c.is_ascii_digit() || c == '_';
         let whole = self.rest.find(|c: char| !is_digit(c)).unwrap_or(self.rest.len());
         let mut length = whole;
@@ -208,7 +208,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn named(&mut self) -> Read {
+    fn named(&mut self) -> CalcResult {
         let length =
             self.rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(self.rest.len());
         let name = self.rest.get(..length).unwrap_or_default().to_owned();
@@ -235,7 +235,7 @@ impl Parser<'_> {
         self.apply(&name, &arguments)
     }
 
-    fn apply(&self, name: &str, arguments: &[Number]) -> Read {
+    fn apply(&self, name: &str, arguments: &[Number]) -> CalcResult {
         match (name, arguments) {
             ("min" | "max", [first, more @ ..]) => Ok(more.iter().fold(*first, |best, one| {
                 let is_less = one.real() < best.real();
@@ -271,7 +271,7 @@ impl Parser<'_> {
         right: Number,
         whole: impl Fn(i128, i128) -> Option<i128>,
         real: impl Fn(f64, f64) -> f64,
-    ) -> Read {
+    ) -> CalcResult {
         if let (Number::Whole(left), Number::Whole(right)) = (left, right)
             && let Some(value) = whole(left, right)
         {
@@ -280,7 +280,7 @@ impl Parser<'_> {
         self.real(real(left.real(), right.real()))
     }
 
-    fn real(&self, value: f64) -> Read {
+    fn real(&self, value: f64) -> CalcResult {
         if value.is_nan() {
             return Err(self.wrong("that has no value".to_owned()));
         }
@@ -288,7 +288,7 @@ impl Parser<'_> {
     }
 
     #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "held to a range")]
-    fn whole(&self, value: f64) -> Read {
+    fn whole(&self, value: f64) -> CalcResult {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         if value.abs() <= EXACT { Ok(Number::Whole(value as i128)) } else { self.real(value) }
     }

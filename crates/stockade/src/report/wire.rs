@@ -15,7 +15,7 @@ use crate::guarantee::Enforced;
 use crate::hooks::HookMessage;
 use crate::limits::LimitHit;
 use crate::outcome::{Denial, Exit, Failure, LeftProcess, SessionUse, Usage};
-use crate::output::Captured;
+use crate::output::CapturedOutput;
 use crate::policy::{By, Decision};
 
 #[derive(Serialize)]
@@ -78,13 +78,13 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<&'a HookMessage>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rewritten: Option<WireRewritten<'a>>,
+    rewritten: Option<WireRewrite<'a>>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     redacted_by: &'a [String],
 }
 
 #[derive(Serialize)]
-struct WireRewritten<'a> {
+struct WireRewrite<'a> {
     by: &'a str,
     /// What was asked for.
     argv: Words<'a>,
@@ -107,7 +107,7 @@ struct WireUsage {
     processes: Option<u32>,
 }
 
-impl<'a> WireRewritten<'a> {
+impl<'a> WireRewrite<'a> {
     fn of(one: &'a RewrittenCall) -> Self {
         Self { by: &one.by.name, argv: Words(&one.words) }
     }
@@ -126,7 +126,7 @@ impl WireUsage {
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let nothing = Captured::default();
+        let nothing = CapturedOutput::default();
         let (outcome, allowed) = (self.outcome(), self.ruling.as_ref());
         let (stdout, stderr) =
             outcome.map_or((&nothing, &nothing), |outcome| (&outcome.stdout, &outcome.stderr));
@@ -190,19 +190,19 @@ impl Serialize for Report {
             context: &self.said.context,
             messages: &self.said.messages,
             stop: self.said.stop.as_ref(),
-            rewritten: self.said.rewritten.as_deref().map(WireRewritten::of),
+            rewritten: self.said.rewritten.as_deref().map(WireRewrite::of),
             redacted_by: &self.redacted_by,
         }
         .serialize(serializer)
     }
 }
 
-fn lossy(stream: &Captured) -> String {
+fn lossy(stream: &CapturedOutput) -> String {
     String::from_utf8_lossy(&stream.bytes).into_owned()
 }
 
 /// The exact bytes, where the text is not.
-fn exact(stream: &Captured) -> Option<String> {
+fn exact(stream: &CapturedOutput) -> Option<String> {
     std::str::from_utf8(&stream.bytes).is_err().then(|| BASE64.encode(&stream.bytes))
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, SendError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{Begun, Stockade};
+use super::{BegunCall, Stockade};
 use crate::call::{CallId, TerminalSize};
 use crate::launch::{CallerLink, OutputEvent};
 use crate::outcome::{Failure, FailureKind};
@@ -107,7 +107,7 @@ impl TerminalHandle {
 
 impl Running {
     /// Starts the thread that watches a call.
-    pub(super) fn supervise(stockade: &Stockade, begun: Begun) -> Result<Self, Box<Report>> {
+    pub(super) fn supervise(stockade: &Stockade, begun: BegunCall) -> Result<Self, Box<Report>> {
         let call = begun.account.call.id.clone();
         let link = match CallerLink::new(begun.account.call.has_open_stdin()) {
             Ok(link) => Arc::new(link),

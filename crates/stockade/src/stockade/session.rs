@@ -11,7 +11,7 @@ use crate::journal::EntryId;
 use crate::journal::record::{self, Event};
 use crate::launch::{JoinedCall, LeftEnd, SessionResult};
 use crate::outcome::{Failure, FailureKind, LeftProcess, Outcome};
-use crate::report::{Asked, Body, Report};
+use crate::report::{Body, Report, RequestView};
 
 impl Stockade {
     /// The call in the working directory of its session, unless it names one itself or is code, which runs
@@ -35,7 +35,7 @@ impl Stockade {
     pub fn unjoined(&self, call: ToolCall, why: &str) -> Report {
         let (message, hint) = why.split_once("\nhint: ").unwrap_or((why, "stockade ps"));
         let failure = Failure::new(FailureKind::UseSession, message).with_remedy(hint);
-        Report::new(Asked::from(call), Duration::ZERO, None, Body::Failed(failure))
+        Report::new(RequestView::from(call), Duration::ZERO, None, Body::Failed(failure))
     }
 
     /// Gives the session what it gets of a call, and tells it in the outcome.
@@ -98,7 +98,7 @@ impl Stockade {
     fn tell_of(&self, call: &ToolCall, entry: EntryId) -> impl FnOnce(LeftEnd) + Send + 'static {
         let (gate, call) = (Arc::clone(&self.gate), call.id.to_string());
         move |end: LeftEnd| {
-            let event = Event::LeftEnded(record::LeftEnded {
+            let event = Event::LeftEnded(record::LeftoversEnd {
                 call,
                 entry: entry.seq(),
                 limit: end.limit.map(|limit| limit.name().to_owned()),

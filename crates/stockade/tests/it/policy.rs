@@ -88,16 +88,20 @@ fn the_starter_file_loads_as_a_project_file_and_changes_nothing() {
 
 #[test]
 fn a_project_may_only_have_more_changes_told() {
-    use stockade::confine::Watched;
+    use stockade::confine::ListedChanges;
     let watched = |name: &str| format!("[box]\nchanges = \"{name}\"\n");
-    assert!(Watched::ALL.is_sorted());
-    for (own, least) in Watched::ALL.iter().enumerate() {
-        for (asked, more) in Watched::ALL.iter().enumerate() {
+    assert!(ListedChanges::ALL.is_sorted());
+    for (own, least) in ListedChanges::ALL.iter().enumerate() {
+        for (asked, more) in ListedChanges::ALL.iter().enumerate() {
             let policy = project_file(&watched(least.name()), &watched(more.name())).unwrap();
-            assert_eq!(policy.files.watched, Watched::ALL[own.max(asked)], "{least:?} {more:?}");
+            assert_eq!(
+                policy.files.watched,
+                ListedChanges::ALL[own.max(asked)],
+                "{least:?} {more:?}"
+            );
         }
     }
-    assert_eq!(project_file("", "").unwrap().files.watched, Watched::Bounded);
+    assert_eq!(project_file("", "").unwrap().files.watched, ListedChanges::Bounded);
     let wrong = trusted(&watched("some")).unwrap_err().to_string();
     assert!(wrong.contains(message!("box-table.none-none-risky-bounded")), "{wrong}");
 }

@@ -11,12 +11,12 @@ mod vote;
 
 use std::fmt::Write as _;
 
-use stockade::shell::{FaultKind, Parsed, parse};
+use stockade::shell::{FaultKind, ParsedLine, parse};
 
 use records::Record;
 
 /// The tree on one line, and a line for each fault.
-fn rendered(parsed: &Parsed) -> String {
+fn rendered(parsed: &ParsedLine) -> String {
     let mut out = render::script(&parsed.script);
     for fault in &parsed.faults {
         let kind = match fault.kind {

@@ -2,7 +2,7 @@
 
 use stockade::journal::audit;
 use stockade::journal::chain::hash_of;
-use stockade::journal::record::{Event, Repaired};
+use stockade::journal::record::{Event, Repair};
 
 use crate::sample::{Folder, lines_of, open, verdict, verified};
 
@@ -16,7 +16,7 @@ fn a_line_torn_at_any_byte_is_repaired_by_the_next_entry() {
         std::fs::write(&path, whole.get(..end).unwrap()).unwrap();
         let entry = open(&path).append(&verdict("after")).unwrap();
         let fragment = whole.get(kept..end).unwrap();
-        let expected = Repaired {
+        let expected = Repair {
             dropped_bytes: u64::try_from(fragment.len()).unwrap(),
             dropped_sha256: hash_of(fragment),
         };

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use stockade::policy::{By, Decision, Ruling};
 
-use super::{Answer, Decided, told};
+use super::{Answer, DecidedAnswer, told};
 use crate::args::Agent;
 use crate::hook::event::Kind;
 
 fn wire(kind: Kind, agent: Agent, decision: Decision, input: Option<Value>) -> Option<Value> {
     let input = input.map(|input| input.as_object().unwrap().clone());
-    let decided = Decided { decision, reason: "stockade asks: why".to_owned(), input };
+    let decided = DecidedAnswer { decision, reason: "stockade asks: why".to_owned(), input };
     Answer::Decided(decided).wire(kind, agent).map(|wire| serde_json::to_value(wire).unwrap())
 }
 
@@ -85,7 +85,7 @@ fn a_refusal_is_three_lines_whatever_is_in_them() {
 
 #[test]
 fn a_long_reason_is_cut_before_the_agent_does_it() {
-    let answer = Answer::Decided(Decided::deny("é".repeat(20_000)));
+    let answer = Answer::Decided(DecidedAnswer::deny("é".repeat(20_000)));
     let wire = answer.wire(Kind::PreToolUse, Agent::Claude).map(serde_json::to_value);
     let wire = wire.unwrap().unwrap();
     let reason =

@@ -5,7 +5,7 @@ use std::path::Path;
 use stockade::policy::Mode;
 
 use super::{FolderCarry, Wrapping, unwrapped};
-use crate::args::{Agent, Answered, HookOptions};
+use crate::args::{Agent, HookOptions, PersonAnswer};
 
 const PROGRAM: &str = "/opt/my tools/stockade";
 
@@ -31,7 +31,7 @@ fn wrapped(line: &str) -> Option<String> {
     let (session, folder) = (None, FolderCarry::None);
     let (program, options) = (PROGRAM, &options);
     let wrapping = Wrapping { program, root, cwd, mode, options, deadline, session, folder };
-    wrapping.of(line, Answered::None)
+    wrapping.of(line, PersonAnswer::None)
 }
 
 fn carried(line: &str, folder: FolderCarry) -> String {
@@ -41,7 +41,7 @@ fn carried(line: &str, folder: FolderCarry) -> String {
     let (mode, deadline, session) = (Mode::Default, None, Some(&name));
     let (program, cwd, options) = (PROGRAM, root, &options);
     let wrapping = Wrapping { program, root, cwd, mode, options, deadline, session, folder };
-    wrapping.of(line, Answered::None).unwrap()
+    wrapping.of(line, PersonAnswer::None).unwrap()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::document::Node;
-use super::{Edited, ours, with_hook, without_hook};
+use super::{EditedText, ours, with_hook, without_hook};
 
 const COMMAND: &str = "/usr/bin/stockade hook pre --format claude || { exit \"2\"; }";
 const LATER: &str = "'/opt/my tools/stockade' hook pre --mode auto";
@@ -54,7 +54,7 @@ fn what_was_put_in_is_taken_out_to_the_byte() {
         let with = put(Some(text), COMMAND);
         assert_eq!(commands(&with), 1, "{text:?} became {with:?}");
         assert_eq!(put(Some(&with), COMMAND), with, "twice is once: {text:?}");
-        let expected = Edited { text: Some(text.to_owned()), exact: true };
+        let expected = EditedText { text: Some(text.to_owned()), exact: true };
         assert_eq!(without_hook(path(), Some(&with)).unwrap(), expected, "{text:?} by {with:?}");
         let later = put(Some(&with), LATER);
         assert_ne!(later, with);
@@ -65,8 +65,8 @@ fn what_was_put_in_is_taken_out_to_the_byte() {
 #[test]
 fn a_file_that_was_made_goes_again() {
     let made = put(None, COMMAND);
-    assert_eq!(without_hook(path(), Some(&made)).unwrap(), Edited { text: None, exact: true });
-    assert_eq!(without_hook(path(), None).unwrap(), Edited { text: None, exact: true });
+    assert_eq!(without_hook(path(), Some(&made)).unwrap(), EditedText { text: None, exact: true });
+    assert_eq!(without_hook(path(), None).unwrap(), EditedText { text: None, exact: true });
     serde_json::from_str::<serde_json::Value>(&made).unwrap();
 }
 
@@ -95,7 +95,7 @@ fn what_a_person_adds_afterwards_stays_when_the_hook_goes() {
     assert_ne!(added, with);
     let expected = "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\"hooks\": []}\n    ]\n  }\n}\n";
     let edited = without_hook(path(), Some(&added)).unwrap();
-    assert_eq!(edited, Edited { text: Some(expected.to_owned()), exact: true });
+    assert_eq!(edited, EditedText { text: Some(expected.to_owned()), exact: true });
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_file_that_was_written_anew_loses_the_hook_and_what_held_it() {
     let with = put(Some("{\n  \"a\": 1\n}\n"), COMMAND);
     let value: serde_json::Value = serde_json::from_str(&with).unwrap();
     let edited = without_hook(path(), Some(&value.to_string())).unwrap();
-    assert_eq!(edited, Edited { text: Some("{\"a\":1}".to_owned()), exact: false });
+    assert_eq!(edited, EditedText { text: Some("{\"a\":1}".to_owned()), exact: false });
 }
 
 #[test]

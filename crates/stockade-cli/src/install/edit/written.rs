@@ -30,7 +30,7 @@ impl Style {
 
 /// A value to be written.
 #[derive(Debug, Clone)]
-pub(super) enum Written {
+pub(super) enum NewValue {
     Object(Vec<(&'static str, Self)>),
     List(Vec<Self>),
     Text(String),
@@ -40,7 +40,7 @@ pub(super) enum Written {
 /// Longer than the hook's own deadline: a hook that is not waited for does not refuse.
 const TIMEOUT_SECONDS: u32 = 60;
 
-impl Written {
+impl NewValue {
     /// What stands behind `hooks`.
     pub(super) fn hooks(command: &str) -> Self {
         Self::Object(vec![(super::EVENT, Self::groups(command))])

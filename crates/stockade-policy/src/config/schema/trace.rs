@@ -9,7 +9,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 /// Why the shape of a type is not known.
-pub(super) type Untraced = Error;
+pub(super) type TraceError = Error;
 
 /// What a type reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum Shape {
 }
 
 /// The shape of a type.
-pub(super) fn shape<T: for<'de> Deserialize<'de>>() -> Result<Shape, Untraced> {
+pub(super) fn shape<T: for<'de> Deserialize<'de>>() -> Result<Shape, TraceError> {
     let mut shape = Shape::Either;
     T::deserialize(Tracer(&mut shape))?;
     Ok(shape)

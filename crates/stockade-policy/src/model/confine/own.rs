@@ -60,7 +60,7 @@ pub enum OwnKind {
 }
 
 /// A place as it is named, links and all.
-struct Named {
+struct NamedPlace {
     path: PathBuf,
     keep: Keep,
     kind: OwnKind,
@@ -152,7 +152,7 @@ pub fn all() -> Vec<PathBuf> {
     named().into_iter().map(|one| real(&one.path)).collect()
 }
 
-fn named() -> Vec<Named> {
+fn named() -> Vec<NamedPlace> {
     let own = rustix::process::geteuid().as_raw();
     // One that is not there could be made by a sandboxed program, and would be used from then on.
     let runtime = || named_runtime_folder().into_iter().chain([usual_runtime_folder(own)]);
@@ -161,17 +161,23 @@ fn named() -> Vec<Named> {
     let hidden = scratch_bases().into_iter().chain(in_runtime);
     let hidden =
         hidden.chain([state_folder(), data_folder(), cache_folder()].into_iter().flatten());
-    let hidden = hidden.map(|path| Named { path, keep: Keep::Hidden, kind: OwnKind::Folder });
+    let hidden = hidden.map(|path| NamedPlace { path, keep: Keep::Hidden, kind: OwnKind::Folder });
     // Engines keep images there, and run what their configuration names.
     let beside = |folder: Option<PathBuf>| folder.map(|path| path.with_file_name("containers"));
     let others =
         [(beside(data_folder()), Keep::Hidden), (beside(config_folder()), Keep::Protected)];
     let others = others.into_iter().filter_map(|(path, keep)| Some((path?, keep)));
     let of_engines = of_engines(runtime(), own).into_iter().map(|path| (path, Keep::Hidden));
-    let others =
-        others.chain(of_engines).map(|(path, keep)| Named { path, keep, kind: OwnKind::Entry });
-    let policy =
-        config_folder().map(|path| Named { path, keep: Keep::Protected, kind: OwnKind::Folder });
+    let others = others.chain(of_engines).map(|(path, keep)| NamedPlace {
+        path,
+        keep,
+        kind: OwnKind::Entry,
+    });
+    let policy = config_folder().map(|path| NamedPlace {
+        path,
+        keep: Keep::Protected,
+        kind: OwnKind::Folder,
+    });
     hidden.chain(others).chain(policy).collect()
 }
 
@@ -225,7 +231,7 @@ pub fn within(files: &Files) -> Vec<OwnPath> {
             found.push(one);
         }
     };
-    for Named { path, keep, kind } in named() {
+    for NamedPlace { path, keep, kind } in named() {
         let folders = if keep == Keep::Hidden { shown.as_slice() } else { writable };
         let link = entries.link_within(&path, &write);
         let place = entries.real(&path);

@@ -20,7 +20,7 @@ pub enum Toolchain {
 
 /// One file or folder of a toolchain.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Shown {
+pub struct ToolchainPath {
     /// Where it is.
     pub path: PathBuf,
     /// Where tools look for it or its parts: beneath the home folder, and beneath [`Self::path`].
@@ -87,7 +87,11 @@ impl Toolchain {
     }
 
     /// Where it would be, with this home folder and these variables.
-    pub fn places(self, home: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Shown> {
+    pub fn places(
+        self,
+        home: &Path,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Vec<ToolchainPath> {
         let places = match self {
             Self::Rust => RUST,
             Self::Node => NODE,
@@ -103,7 +107,7 @@ impl Toolchain {
                 let in_home = joined(Path::new(place.usual), part);
                 let link = |inner: &&str| (joined(&in_home, inner), joined(&path, inner));
                 let links = inner.iter().map(link).collect();
-                all.push(Shown { path, links });
+                all.push(ToolchainPath { path, links });
             }
         }
         all
@@ -116,7 +120,7 @@ fn joined(folder: &Path, part: &str) -> PathBuf {
 }
 
 /// The folders of programs among what is shown: those of the search path, then the usual ones.
-pub fn program_folders(shown: &[Shown], search_path: &[PathBuf]) -> Vec<PathBuf> {
+pub fn program_folders(shown: &[ToolchainPath], search_path: &[PathBuf]) -> Vec<PathBuf> {
     let is_shown = |folder: &&PathBuf| shown.iter().any(|one| folder.starts_with(&one.path));
     let mut folders: Vec<PathBuf> = Vec::new();
     let usual = PROGRAMS.iter().flat_map(|usual| {

@@ -84,7 +84,7 @@ impl Hierarchies {
     /// The place in a hierarchy of version 1: beneath our own, so that a limit that we have
     /// ourselves holds too.
     pub(super) fn first(&self, controller: &str) -> Option<Place> {
-        let is_meant = |mount: &Mounted| mount.kind == "cgroup" && mount.has_option(controller);
+        let is_meant = |mount: &MountLine| mount.kind == "cgroup" && mount.has_option(controller);
         let mount = self.mounts().find(is_meant)?;
         let own = self.path_in(|names| names.split(',').any(|one| one == controller))?;
         Some(Place { version: Version::One, parents: vec![mount.beneath(own)?] })
@@ -99,8 +99,8 @@ impl Hierarchies {
         Some(Place { version: Version::Two, parents })
     }
 
-    fn mounts(&self) -> impl Iterator<Item = Mounted<'_>> {
-        self.mounts.lines().filter_map(Mounted::parse)
+    fn mounts(&self) -> impl Iterator<Item = MountLine<'_>> {
+        self.mounts.lines().filter_map(MountLine::parse)
     }
 
     /// The path of this process in the hierarchy with these controllers, `cgroups(7)`.
@@ -123,14 +123,14 @@ fn namespace() -> Option<CString> {
 }
 
 /// A line of mountinfo, as far as it matters here.
-struct Mounted<'a> {
+struct MountLine<'a> {
     root: &'a str,
     target: &'a Path,
     kind: &'a str,
     options: &'a str,
 }
 
-impl<'a> Mounted<'a> {
+impl<'a> MountLine<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let (front, back) = line.split_once(" - ")?;
         let mut front = front.split(' ').skip(3);

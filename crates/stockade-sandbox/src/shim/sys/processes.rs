@@ -60,7 +60,7 @@ pub(crate) fn setsid() -> Result<()> {
 
 /// Which side of a fork one is on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Forked {
+pub(crate) enum ForkSide {
     /// The child.
     Child,
     /// The parent, with the child's id.
@@ -68,11 +68,11 @@ pub(crate) enum Forked {
 }
 
 /// Forks.
-pub(crate) fn fork() -> Result<Forked> {
+pub(crate) fn fork() -> Result<ForkSide> {
     // SAFETY: without CLONE_VM the child works on a copy of the memory, as after fork(2); the
     // shim has one thread and no locks.
     let pid = unsafe { call(nr::CLONE, [sig::CHLD, 0, 0, 0, 0, 0]) }?;
-    Ok(if pid == 0 { Forked::Child } else { Forked::Parent(pid as Pid) })
+    Ok(if pid == 0 { ForkSide::Child } else { ForkSide::Parent(pid as Pid) })
 }
 
 /// Sends a signal to a process, to a group (negative) or to all that may be signalled (-1).

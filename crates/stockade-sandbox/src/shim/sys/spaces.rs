@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::{Errno, Fd, Forked, Pid, Result, call, nr, plain_call, sig};
+use super::{Errno, Fd, ForkSide, Pid, Result, call, nr, plain_call, sig};
 
 /// `CLONE_INTO_CGROUP` of `linux/sched.h`.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
@@ -10,7 +10,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const CLONE_NEWCGROUP: usize = 0x0200_0000;
 
 /// Forks into the namespaces that the flags name, and into the cgroup of version 2 if one is given.
-pub(crate) fn fork_into(namespaces: u64, cgroup: Option<Fd>) -> Result<Forked> {
+pub(crate) fn fork_into(namespaces: u64, cgroup: Option<Fd>) -> Result<ForkSide> {
     let Some(cgroup) = cgroup else {
         // SAFETY: without CLONE_VM the child works on a copy of the memory, as after fork(2); the
         // shim has one thread and no locks.
@@ -67,8 +67,8 @@ pub(crate) fn enter(namespace: Fd, kind: u64) -> Result<()> {
     plain_call(nr::SETNS, [namespace as usize, kind as usize, 0, 0]).map(drop)
 }
 
-fn forked(pid: usize) -> Forked {
-    if pid == 0 { Forked::Child } else { Forked::Parent(pid as Pid) }
+fn forked(pid: usize) -> ForkSide {
+    if pid == 0 { ForkSide::Child } else { ForkSide::Parent(pid as Pid) }
 }
 
 /// Makes the current cgroups the root of what this process sees of them.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::confine::Watched;
+use crate::confine::ListedChanges;
 
 /// The bounds of one look at the folders, before a run or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +54,12 @@ impl Bounds {
     };
 
     /// The bounds of this setting; none if nothing is compared.
-    pub(super) fn of(watched: Watched) -> Option<Self> {
+    pub(super) fn of(watched: ListedChanges) -> Option<Self> {
         match watched {
-            Watched::Nothing => None,
-            Watched::Risky => Some(Self::RISKY),
-            Watched::Bounded => Some(Self::BOUNDED),
-            Watched::All => Some(Self::ALL),
+            ListedChanges::Nothing => None,
+            ListedChanges::Risky => Some(Self::RISKY),
+            ListedChanges::Bounded => Some(Self::BOUNDED),
+            ListedChanges::All => Some(Self::ALL),
         }
     }
 

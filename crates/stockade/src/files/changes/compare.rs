@@ -14,8 +14,8 @@ use super::bounds::{Bounds, Deadline, Scope};
 use super::folder::{Extent, SnapshotFolder, Start};
 use super::rank::Rank;
 use super::take::{Listing, Todo};
-use super::unseen::{Unseen, Why};
-use super::watch::{Touch, Touched};
+use super::unseen::{UnseenPlaces, Why};
+use super::watch::{Touch, TouchedFolders};
 use super::{ChangeKind, shown};
 use crate::files::folders::{FileStat, FolderReader, Name, NameKind, reopen};
 
@@ -41,7 +41,7 @@ pub(super) struct Difference {
 #[derive(Debug)]
 pub(super) struct Differences {
     pub(super) files: Vec<Difference>,
-    pub(super) unseen: Unseen,
+    pub(super) unseen: UnseenPlaces,
     /// A file that was written has another name, perhaps in a folder that was not compared.
     pub(super) has_twin: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct Comparison<'c> {
     starts: &'c [Start],
     before: &'c Listing,
     /// The folders about which there were notices; none if there are no notices.
-    touched: Option<&'c Touched>,
+    touched: Option<&'c TouchedFolders>,
     scope: Scope,
     started: (i64, i64),
     until: Deadline,
@@ -74,11 +74,12 @@ struct Here<'h> {
 impl<'c> Comparison<'c> {
     pub(super) fn new(
         (starts, before): (&'c [Start], &'c Listing),
-        touched: Option<&'c Touched>,
+        touched: Option<&'c TouchedFolders>,
         started: (i64, i64),
         bounds: Bounds,
     ) -> Self {
-        let found = Differences { files: Vec::new(), unseen: Unseen::default(), has_twin: false };
+        let found =
+            Differences { files: Vec::new(), unseen: UnseenPlaces::default(), has_twin: false };
         Self {
             found,
             starts,

@@ -10,7 +10,7 @@ use super::bounds::{Bounds, Deadline};
 use super::compare::Difference;
 use super::folder::Start;
 use super::take::Listing;
-use super::unseen::{Unseen, Why};
+use super::unseen::{UnseenPlaces, Why};
 use super::{Change, exact, runs_code, shown};
 use crate::files::FileError;
 use crate::files::digest::{BYTES_MAX as HASHED_FILE_BYTES_MAX, of_file};
@@ -102,14 +102,14 @@ pub(super) struct Hashing<'h> {
     before: &'h Listing,
     bytes_left: u64,
     until: Deadline,
-    unseen: &'h mut Unseen,
+    unseen: &'h mut UnseenPlaces,
 }
 
 impl<'h> Hashing<'h> {
     pub(super) fn new(
         (starts, before): (&'h [Start], &'h Listing),
         bounds: Bounds,
-        unseen: &'h mut Unseen,
+        unseen: &'h mut UnseenPlaces,
     ) -> Self {
         Self { starts, before, bytes_left: HASHED_BYTES_MAX, until: bounds.end(), unseen }
     }

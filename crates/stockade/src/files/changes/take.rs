@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::bounds::{Bounds, Deadline, Scope};
 use super::folder::{Extent, SnapshotFolder, Start};
 use super::rank::{GITS_OWN, Rank};
-use super::watch::{Touch, Touched, Watch};
+use super::watch::{Touch, TouchedFolders, Watch};
 use crate::files::digest::remembered as remembered_hash;
 use crate::files::folders::{self, FolderReader, NameKind, Names, Stamp, reopen};
 use crate::files::open::entry;
@@ -126,7 +126,7 @@ impl Last {
 
 impl Listing {
     /// Whether it would be the same if it were made after these notices.
-    fn holds(&self, touched: &Touched) -> bool {
+    fn holds(&self, touched: &TouchedFolders) -> bool {
         let holds = |folder: &SnapshotFolder| match folder.extent {
             Extent::Waiting | Extent::Passed => true,
             Extent::Unread | Extent::New => false,
@@ -140,7 +140,7 @@ impl Listing {
     }
 
     /// The watches on folders that are where they were, by the states of these.
-    fn untouched(&self, touched: &Touched) -> HashMap<Stamp, i32> {
+    fn untouched(&self, touched: &TouchedFolders) -> HashMap<Stamp, i32> {
         let is_there = |folder: &&SnapshotFolder| touched.of(folder.watch) != Touch::Itself;
         let folders = self.folders.iter().filter(is_there);
         folders.filter_map(|folder| Some((folder.stamp?, folder.watch?))).collect()

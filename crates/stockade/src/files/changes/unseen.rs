@@ -31,15 +31,15 @@ pub(super) enum Why {
 
 /// What was not looked at.
 #[derive(Debug, Default)]
-pub(super) struct Unseen(BTreeMap<Why, Named>);
+pub(super) struct UnseenPlaces(BTreeMap<Why, NamedPlaces>);
 
 #[derive(Debug, Default)]
-struct Named {
+struct NamedPlaces {
     first: Vec<String>,
     more: usize,
 }
 
-impl Unseen {
+impl UnseenPlaces {
     pub(super) fn add(&mut self, why: Why, path: impl FnOnce() -> String) {
         let named = self.0.entry(why).or_default();
         if named.first.len() >= NAMED_MAX {
@@ -55,7 +55,7 @@ impl Unseen {
     /// One line for each reason.
     pub(super) fn into_lines(self, bounds: Bounds) -> Vec<String> {
         let Bounds { names, bulk_names, new_names, .. } = bounds;
-        let line = |(why, named): (Why, Named)| {
+        let line = |(why, named): (Why, NamedPlaces)| {
             let before = match why {
                 Why::Names => format!("not looked into, beyond {names} names"),
                 Why::Bulk => {
@@ -92,11 +92,11 @@ fn legible(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confine::Watched;
+    use crate::confine::ListedChanges;
 
     #[test]
     fn the_first_are_named_and_the_others_counted() {
-        let mut unseen = Unseen::default();
+        let mut unseen = UnseenPlaces::default();
         for number in 0..8 {
             unseen.add(Why::Unread, || format!("f{number}"));
         }
@@ -106,7 +106,7 @@ mod tests {
             message!("{}: a" => "unseen.not-looked-time-up"),
             message!("{}: f0, f1, f2, f3, f4 and 3 more" => "unseen.could-not-read"),
         ];
-        assert_eq!(unseen.into_lines(Bounds::of(Watched::Bounded).unwrap()), expected);
+        assert_eq!(unseen.into_lines(Bounds::of(ListedChanges::Bounded).unwrap()), expected);
     }
 
     #[test]
@@ -122,11 +122,11 @@ mod tests {
             ("\u{1b}[2K\r\t\u{7f}\u{9b}31m", r"'\u{1b}[2K\u{d}\u{9}\u{7f}\u{9b}31m'"),
             ("a\u{202e}b\u{200b}\u{2028}c", r"'a\u{202e}b\u{200b}\u{2028}c'"),
         ] {
-            let mut unseen = Unseen::default();
+            let mut unseen = UnseenPlaces::default();
             unseen.add(Why::Unread, || name.to_owned());
             unseen.add(Why::Unread, || "other".to_owned());
             let expected = format!("{}: {shown}, other", message!("unseen.could-not-read"));
-            assert_eq!(unseen.into_lines(Bounds::of(Watched::Bounded).unwrap()), [expected]);
+            assert_eq!(unseen.into_lines(Bounds::of(ListedChanges::Bounded).unwrap()), [expected]);
         }
         let long = legible(&"\u{1}".repeat(250));
         assert!(long.starts_with(r"'\u{1}\u{1}") && long.ends_with("'…"), "{long}");

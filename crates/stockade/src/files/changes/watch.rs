@@ -119,7 +119,7 @@ impl Watch {
     }
 
     /// What happened after a reading, as far as it was read, by the number of the watch.
-    pub(super) fn touched_after(&self, reading: u64) -> Touched {
+    pub(super) fn touched_after(&self, reading: u64) -> TouchedFolders {
         let queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let touch = |notice: &FolderNotices| match notice {
             notice if notice.itself > reading => Touch::Itself,
@@ -128,7 +128,7 @@ impl Watch {
             _ => Touch::Nothing,
         };
         let folders = queue.notices.iter().map(|(watch, notice)| (*watch, touch(notice)));
-        Touched {
+        TouchedFolders {
             is_lost: queue.lost > reading,
             folders: folders.filter(|(_, touch)| *touch != Touch::Nothing).collect(),
         }
@@ -137,12 +137,12 @@ impl Watch {
 
 /// The folders about which there were notices.
 #[derive(Debug)]
-pub(super) struct Touched {
+pub(super) struct TouchedFolders {
     is_lost: bool,
     folders: HashMap<i32, Touch>,
 }
 
-impl Touched {
+impl TouchedFolders {
     /// What happened to the folder with this watch; without one, anything may have.
     pub(super) fn of(&self, watch: Option<i32>) -> Touch {
         match watch {

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 /// Keeps what went wrong, which a searcher passes on without saying whose fault it was.
 #[derive(Debug)]
-pub(super) struct Bounded<'f> {
+pub(super) struct BoundedReader<'f> {
     file: &'f File,
     until: Instant,
     error: Option<Error>,
 }
 
-impl<'f> Bounded<'f> {
+impl<'f> BoundedReader<'f> {
     pub(super) fn new(file: &'f File, until: Instant) -> Self {
         Self { file, until, error: None }
     }
@@ -23,7 +23,7 @@ impl<'f> Bounded<'f> {
     }
 }
 
-impl Read for Bounded<'_> {
+impl Read for BoundedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let read = if Instant::now() >= self.until {
             Err(Error::from(ErrorKind::TimedOut))

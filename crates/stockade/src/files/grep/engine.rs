@@ -6,7 +6,7 @@ use std::time::Instant;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 
-use super::bounded::Bounded;
+use super::bounded::BoundedReader;
 use super::output::InFile;
 use super::record::MatchRecord;
 use super::sink::{End, MatchSink};
@@ -39,7 +39,7 @@ impl Engine {
 
     /// Searches a file that is open, until it ends, the time is up or no more is wanted.
     pub(super) fn search(&mut self, file: &File, until: Instant, answer: InFile<'_, '_>) -> End {
-        let mut reader = Bounded::new(file, until);
+        let mut reader = BoundedReader::new(file, until);
         let mut found = MatchSink::new(until, answer);
         let searched = self.searcher.search_reader(&self.matcher, &mut reader, &mut found);
         match (searched, reader.into_error()) {
@@ -53,7 +53,7 @@ impl Engine {
 
     /// Searches a file that is open, and keeps what is found in it.
     pub(super) fn record(&mut self, file: &File, until: Instant) -> MatchRecord {
-        let mut reader = Bounded::new(file, until);
+        let mut reader = BoundedReader::new(file, until);
         let mut record = MatchRecord::new(self.show, until);
         let searched = self.searcher.search_reader(&self.matcher, &mut reader, &mut record);
         let is_whole = searched.is_ok() && reader.into_error().is_none();

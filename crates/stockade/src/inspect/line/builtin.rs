@@ -10,7 +10,7 @@ use super::{StateOnFailure, Walker};
 use crate::catalog::EffectKind;
 use crate::shell::expand::{Bit, Field};
 use crate::shell::operands;
-use crate::shell::printed::{self, Printed};
+use crate::shell::printed::{self, PrintedText};
 use crate::shell::state::{Attribute, Lookup, State, lexical};
 
 impl Walker<'_> {
@@ -102,7 +102,7 @@ impl Walker<'_> {
     fn read_text(&mut self, made: &ExpandedCommand<'_>, arguments: &[Field], state: &mut State) {
         let own = printed::given(made.redirects, state);
         let piped = self.piped.clone().filter(|_| made.redirects.is_empty());
-        let Some(Printed::Text(text)) = own.or(piped) else { return };
+        let Some(PrintedText::Text(text)) = own.or(piped) else { return };
         let words: Option<Vec<String>> = arguments.iter().map(Field::known).collect();
         let words = words.unwrap_or_default();
         let name = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {

@@ -13,7 +13,7 @@ use crate::inspect::{Axis, Weight};
 use crate::shell::ast::{Redirect, RedirectKind, Span};
 use crate::shell::expand::{self, Field, SUBSTITUTED};
 use crate::shell::parse;
-use crate::shell::printed::{Printed, given};
+use crate::shell::printed::{PrintedText, given};
 use crate::shell::state::{State, lexical};
 
 /// Programs that read shell code from standard input.
@@ -261,13 +261,13 @@ impl Walker<'_> {
             let text = given(made.redirects, state).or_else(|| self.piped.clone());
             let names = names_of(command);
             match text {
-                Some(Printed::Text(text)) if takes_commands(&names) => {
+                Some(PrintedText::Text(text)) if takes_commands(&names) => {
                     self.editor_script(&text, made, made.span, state);
                 }
-                Some(Printed::Text(text)) if reads => {
+                Some(PrintedText::Text(text)) if reads => {
                     self.foreign_code(&names, &text, made, made.span, state);
                 }
-                Some(Printed::Changed) if takes_commands(&names) => self.changed_code(made),
+                Some(PrintedText::Changed) if takes_commands(&names) => self.changed_code(made),
                 _ if takes_commands(&names) => self.dynamic(made.span, UNLOOKED),
                 _ => {}
             }
@@ -330,20 +330,20 @@ impl Walker<'_> {
     /// The code of a shell that other commands of the line print.
     fn printed_code(
         &mut self,
-        text: Option<Printed>,
+        text: Option<PrintedText>,
         made: &ExpandedCommand<'_>,
         command: &Command<'static>,
         state: &State,
     ) {
         match text {
-            Some(Printed::Text(text)) => {
+            Some(PrintedText::Text(text)) => {
                 self.dynamic(made.span, PRINTED);
                 self.via.push(command.spelled().to_string_lossy().into_owned());
                 let mut own = state_of_shell(made, command, state);
                 self.code(&text, None, made.span, &mut own);
                 self.via.pop();
             }
-            Some(Printed::Changed) => self.changed_code(made),
+            Some(PrintedText::Changed) => self.changed_code(made),
             None => self.dynamic(made.span, "the code that this runs is not in the line"),
         }
     }

@@ -19,7 +19,7 @@ use crate::shell::builtins::is_builtin;
 use crate::shell::evaluated::{NUMBER, field_text};
 use crate::shell::expand::{self, Bit, Field};
 use crate::shell::operands::Role;
-use crate::shell::printed::Printed;
+use crate::shell::printed::PrintedText;
 use crate::shell::quoted;
 use crate::shell::state::{Attribute, State};
 
@@ -174,8 +174,8 @@ impl Walker<'_> {
     fn likely_programs(&mut self, word: &Field, state: &State) -> Vec<String> {
         if !word.is_pattern() {
             let texts = self.likely_texts(word.span).into_iter().filter_map(|text| match text {
-                Printed::Text(text) => Some(text),
-                Printed::Changed => None,
+                PrintedText::Text(text) => Some(text),
+                PrintedText::Changed => None,
             });
             return texts.chain(word.likely()).chain(without_unknown(word)).collect();
         }

@@ -17,7 +17,7 @@ use crate::catalog::{EffectKind, Word};
 use crate::inspect::Finding;
 use crate::shell::ast::{Redirect, RedirectKind, Span};
 use crate::shell::expand::{self, Field};
-use crate::shell::printed::Printed;
+use crate::shell::printed::PrintedText;
 use crate::shell::state::State;
 use names::NameSet;
 
@@ -58,7 +58,7 @@ pub(super) struct WordSources {
     /// The places of file names in appending redirections.
     appended: Vec<Span>,
     /// Words that are substitutions, with their output if the line contains it.
-    texts: Vec<(Span, Printed)>,
+    texts: Vec<(Span, PrintedText)>,
 }
 
 /// One command of a pipeline, with everything that it starts.
@@ -169,14 +169,14 @@ impl Walker<'_> {
     }
 
     /// Records a word that is a substitution, with its output.
-    pub(super) fn note_text(&mut self, span: Span, text: Printed) {
+    pub(super) fn note_text(&mut self, span: Span, text: PrintedText) {
         let span = self.source.place(span);
         self.word_sources.texts.push((span, text));
     }
 
     /// The possible texts of a word that is only known at run time: the output of its substitution,
     /// or the values of its variable.
-    pub(super) fn likely_texts(&self, span: Span) -> Vec<Printed> {
+    pub(super) fn likely_texts(&self, span: Span) -> Vec<PrintedText> {
         let place = self.source.place(span);
         let mut spans = vec![place];
         let written = self.source.slice(span);
@@ -184,9 +184,9 @@ impl Walker<'_> {
         for variable in names::variables_in(&written) {
             let drawn = self.word_sources.drawn.iter().filter(|drawn| drawn.variable == variable);
             // `"${a[@]}"` is all of them.
-            texts.extend(drawn.clone().filter_map(VariableWords::joined).map(Printed::Text));
+            texts.extend(drawn.clone().filter_map(VariableWords::joined).map(PrintedText::Text));
             for given in drawn.flat_map(|drawn| &drawn.words) {
-                texts.extend(given.field.likely().map(Printed::Text));
+                texts.extend(given.field.likely().map(PrintedText::Text));
                 spans.push(given.span);
             }
         }

@@ -15,7 +15,7 @@ use crate::plan::ops::{Access, Rlimit};
 
 /// What a container is made of besides what was planned.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ContainerRequest<'a> {
     pub(super) name: &'a str,
     pub(super) labels: Vec<String>,
     pub(super) user: Option<(u32, u32)>,
@@ -33,7 +33,7 @@ pub(super) struct Wanted<'a> {
 /// The words that make a container, and do not start it.
 pub(super) fn create(
     engine: EngineName,
-    wanted: &Wanted<'_>,
+    wanted: &ContainerRequest<'_>,
     setup: &ContainerSetup,
 ) -> Vec<OsString> {
     let mut args = Args(vec!["create".into()]);
@@ -78,7 +78,12 @@ pub(super) fn create(
     args.0
 }
 
-fn closed(engine: EngineName, wanted: &Wanted<'_>, setup: &ContainerSetup, args: &mut Args) {
+fn closed(
+    engine: EngineName,
+    wanted: &ContainerRequest<'_>,
+    setup: &ContainerSetup,
+    args: &mut Args,
+) {
     let mut flag = |flag: Option<&str>| flag.into_iter().for_each(|flag| args.one(flag));
     flag(setup.has_read_only_root.then_some("--read-only"));
     flag(setup.common.network.map(|network| match network {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::args::Wanted;
+use super::args::ContainerRequest;
 use super::build::ContainerSetup;
 use crate::confine::{EngineName, Network};
 use crate::guarantee::{Enforced, Guarantee, Kept};
@@ -16,7 +16,7 @@ const OWN_VARIABLES: [&str; 4] = ["HOSTNAME", "container", "HOME", "TERM"];
 pub(super) fn settle(
     engine: EngineName,
     seen: &Value,
-    wanted: &Wanted<'_>,
+    wanted: &ContainerRequest<'_>,
     setup: &ContainerSetup,
     enforcement: &mut [Enforced],
 ) {
@@ -104,7 +104,7 @@ fn forbids_privileges(seen: &Value) -> bool {
     }) && !list(seen, "/HostConfig/SecurityOpt").any(|one| one.contains("unconfined"))
 }
 
-fn mounts_lack(seen: &Value, wanted: &Wanted<'_>) -> Vec<(Guarantee, String)> {
+fn mounts_lack(seen: &Value, wanted: &ContainerRequest<'_>) -> Vec<(Guarantee, String)> {
     let mounts = seen.get("Mounts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_there = |source: &str, target: &str, writable: bool| {
         mounts.iter().any(|mount| {
@@ -133,7 +133,7 @@ fn mounts_lack(seen: &Value, wanted: &Wanted<'_>) -> Vec<(Guarantee, String)> {
 /// What it has besides what was listed, which can only be the image's or the engine's.
 fn variables_lack(
     seen: &Value,
-    wanted: &Wanted<'_>,
+    wanted: &ContainerRequest<'_>,
     setup: &ContainerSetup,
 ) -> Option<(Guarantee, String)> {
     wanted.variables.as_ref()?;
@@ -154,7 +154,7 @@ fn variables_lack(
     })
 }
 
-fn user_lacks(seen: &Value, wanted: &Wanted<'_>) -> Option<(Guarantee, String)> {
+fn user_lacks(seen: &Value, wanted: &ContainerRequest<'_>) -> Option<(Guarantee, String)> {
     let (uid, gid) = wanted.user?;
     let seen = seen.pointer("/Config/User").and_then(Value::as_str).unwrap_or_default();
     (seen != format!("{uid}:{gid}"))

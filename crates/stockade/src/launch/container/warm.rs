@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use stockade_sandbox::Running;
 
-use super::args::Wanted;
+use super::args::ContainerRequest;
 use super::build::ContainerSetup;
 use super::monitor::{self, Monitor};
-use super::{Call, Container, Engine, Laid, Within, labels, make, name, reap, run};
+use super::{Call, Container, Engine, ShownFolders, Within, labels, make, name, reap, run};
 use crate::confine::Oci;
 use crate::guarantee::Enforced;
 use crate::launch::run::SupervisedRun;
 use crate::launch::shown;
 use crate::limits::Limits;
 use crate::outcome::{Exit, Failure, FailureKind, Outcome};
-use crate::plan::Required;
+use crate::plan::Requirements;
 
 /// What holds a container open: longer than any supervisor lives.
 const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
@@ -42,10 +42,10 @@ struct Warm {
     // Ended first when dropped, so that the container has no client any more when it is removed.
     client: Running,
     container: Container,
-    laid: Laid,
+    laid: ShownFolders,
     /// What it was made for.
     setup: ContainerSetup,
-    require: Required,
+    require: Requirements,
     enforcement: Vec<Enforced>,
     /// How many processes it has without a call.
     idle: u32,
@@ -63,7 +63,7 @@ pub(super) struct Lease {
 pub(super) fn start(
     call: Call,
     enforcement: Vec<Enforced>,
-    laid: Laid,
+    laid: ShownFolders,
     (containers, until): (&Containers, Instant),
 ) -> Result<SupervisedRun, Failure> {
     let setup = comparable(&call.setup);
@@ -101,7 +101,11 @@ impl Containers {
         self.reaped.get_or_init(|| reap(oci)).clone().map(|_reaped| ())
     }
 
-    fn take(&self, (setup, require): (&ContainerSetup, &Required), laid: &Laid) -> Option<Warm> {
+    fn take(
+        &self,
+        (setup, require): (&ContainerSetup, &Requirements),
+        laid: &ShownFolders,
+    ) -> Option<Warm> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = laid.cover.stamp();
         let fits = |warm: &Warm| {
@@ -128,9 +132,9 @@ impl Warm {
     ) -> Result<Self, Failure> {
         // A folder of its own, which lives as long as the container. Calls start in different directories, so
         // that none is left open for them.
-        let laid = Laid::of(&setup, Path::new("/"), until)?;
+        let laid = ShownFolders::of(&setup, Path::new("/"), until)?;
         let name = name(&call.cleared.call);
-        let wanted = Wanted {
+        let wanted = ContainerRequest {
             name: &name,
             labels: labels(&call.cleared.call),
             user: laid.user,

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use stockade_sandbox::{Cause, Cgroup, CgroupUsage, Ended, Running, Sample, ShimLost, Status};
+use stockade_sandbox::{Cause, Cgroup, CgroupUsage, Ended, LostShim, Running, Sample, Status};
 
 use super::interpreter::Interpreter;
 use super::owner::Owner;
@@ -101,7 +101,7 @@ impl Tree for LeasedInterpreter {
     }
 
     /// The interpreter reports how the call ended, or the end of its sandbox does.
-    fn try_ended(&mut self) -> Result<Option<Ended>, ShimLost> {
+    fn try_ended(&mut self) -> Result<Option<Ended>, LostShim> {
         while self.ended.is_none() && !self.is_gone {
             match self.interpreter.channel.as_mut().map_or(Message::Gone, Channel::receive) {
                 Message::Nothing => return Ok(None),

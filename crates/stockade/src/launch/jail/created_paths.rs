@@ -9,7 +9,7 @@ use super::masks::PathMasks;
 use super::patterns::search_for;
 use crate::confine::{Files, Keep, Origin, PathPattern};
 use crate::guarantee::{Enforced, Guarantee, Kept};
-use crate::launch::absent::{Absent, Appeared, Maker, Writable};
+use crate::launch::absent::{Absent, Appearance, Maker, Writable};
 
 /// What was there before the run.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl CreatedPaths {
         &self,
         enforcement: &mut [Enforced],
         maker: Maker,
-    ) -> Vec<Appeared> {
+    ) -> Vec<Appearance> {
         let (found, gap) = match search_for(&self.files, &self.files.sought, None) {
             Ok(searched) => (searched.found, searched.gap),
             Err(failure) => (BTreeMap::new(), Some(failure.message().to_owned())),

@@ -5,7 +5,7 @@ use stockade_sandbox::{Attestation, Cgroup, Controller, Errno, Mechanism};
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::launch::remedy;
 use crate::outcome::{Failure, FailureKind};
-use crate::plan::Required;
+use crate::plan::Requirements;
 
 /// Which mechanisms keep a guarantee in a box.
 fn mechanisms(guarantee: Guarantee) -> &'static [Mechanism] {
@@ -90,7 +90,7 @@ pub(in crate::launch) fn settle(
 /// Holds what will be kept, as the launch has found it, against what is required.
 pub(in crate::launch) fn require_kept(
     enforcement: &[Enforced],
-    require: &Required,
+    require: &Requirements,
 ) -> Result<(), Failure> {
     let falls_short = |line: &&Enforced| {
         require.get(&line.guarantee).is_some_and(|required| line.kept < *required)

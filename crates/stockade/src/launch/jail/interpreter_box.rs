@@ -12,11 +12,11 @@ use crate::gate::ProgramWork;
 use crate::guarantee::Enforced;
 use crate::launch::absent::{self, Absent, Writable};
 use crate::launch::git::GitSettings;
-use crate::launch::ports::{IfTaken, OpenPorts};
+use crate::launch::ports::{OpenPorts, TakenPortPolicy};
 use crate::launch::session::JoinedCall;
 use crate::launch::spec::{added, not_started, spec};
 use crate::outcome::Failure;
-use crate::plan::Required;
+use crate::plan::Requirements;
 use crate::plan::ops::Op;
 
 /// How long the look at the project may take for an interpreter.
@@ -30,7 +30,7 @@ pub(in crate::launch) struct InterpreterRequest<'a> {
     pub(in crate::launch) setup: JailSetup,
     /// What is enforced for calls, and what is required for them.
     pub(in crate::launch) enforcement: Vec<Enforced>,
-    pub(in crate::launch) require: &'a Required,
+    pub(in crate::launch) require: &'a Requirements,
     pub(in crate::launch) counts_cpu: bool,
     /// The session whose interpreter it is.
     pub(in crate::launch) joined: Option<&'a JoinedCall>,
@@ -59,7 +59,7 @@ pub(in crate::launch) fn start_interpreter(
     let until = Instant::now().checked_add(TIME_MAX).unwrap_or_else(Instant::now);
     let made = make((&cleared, until), &setup, pool, joined).map_err(Unavailable::into_failure)?;
     let enforcement = kept_by(&made, enforcement, (require, counts_cpu))?;
-    let taken = if joined.is_some() { IfTaken::Note } else { IfTaken::Fail };
+    let taken = if joined.is_some() { TakenPortPolicy::Note } else { TakenPortPolicy::Fail };
     let ports = OpenPorts::open(&setup.ports, &made.ready, taken)?;
     let git = GitSettings::for_cover(&made.cover);
     let mut spec = spec(&cleared, added(&setup.common, None, &git, made.ready.cgroup())?)?;
@@ -84,7 +84,7 @@ impl PathState {
     pub(in crate::launch) fn admit(
         &self,
         mut enforcement: Vec<Enforced>,
-        require: &Required,
+        require: &Requirements,
     ) -> Result<Vec<Enforced>, Failure> {
         self.gaps.record(&mut enforcement);
         require_kept(&enforcement, require)?;

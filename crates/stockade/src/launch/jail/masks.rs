@@ -122,12 +122,12 @@ fn find_until(files: &Files, until: Instant) -> Result<PathMasks, Failure> {
 
 /// Symbolic links on the way to protected paths.
 #[derive(Debug, Default)]
-struct LinksFound {
+struct FoundLinks {
     on_the_way: BTreeSet<PathBuf>,
     nowhere: BTreeSet<PathBuf>,
 }
 
-impl LinksFound {
+impl FoundLinks {
     /// Keeps the links in their places. What they lead to is not protected as a whole.
     fn add_to(self, cover: &mut PathMasks) -> Result<(), Failure> {
         for link in self.on_the_way {
@@ -150,10 +150,10 @@ fn add_listed(
     cover: &mut PathMasks,
     files: &Files,
     git: &[PathBuf],
-) -> Result<LinksFound, Failure> {
+) -> Result<FoundLinks, Failure> {
     let hidden = files.hide.iter().map(|path| (path, Guarantee::Reads));
     let protected = files.protect.iter().chain(git).map(|path| (path, Guarantee::Protected));
-    let mut found = LinksFound::default();
+    let mut found = FoundLinks::default();
     for (path, guarantee) in hidden.chain(protected) {
         let Way { place, links } =
             links::follow(&files.root, path).map_err(|errno| unseen(path, &errno.into()))?;

@@ -11,7 +11,7 @@ use stockade_sandbox::{Access, Landlock, Mount, ProcView, Rule, rights};
 
 use super::masks::{MaskedPath, PathMasks};
 pub(in crate::launch) use crate::confine::SYSTEM;
-use crate::confine::{AgentFolder, Files, Shown};
+use crate::confine::{AgentFolder, Files, ToolchainPath};
 use crate::guarantee::Guarantee;
 use crate::inspect::real_folder;
 use crate::launch::setup::Setup;
@@ -142,7 +142,11 @@ pub(in crate::launch) fn not_whole_machine(files: &Files) -> Result<(), Failure>
 
 /// Shows what a toolchain has in the home folder at its own path, and lays links to it where tools
 /// look for it. What lies between is private, so that they can write beside their caches.
-fn toolchain(shown: &Shown, home: Option<&Path>, mounts: &mut Vec<Mount>) -> Result<(), Failure> {
+fn toolchain(
+    shown: &ToolchainPath,
+    home: Option<&Path>,
+    mounts: &mut Vec<Mount>,
+) -> Result<(), Failure> {
     // One that has gone since is not missed.
     if !shown.path.exists() {
         return Ok(());

@@ -12,7 +12,7 @@ use super::enforcement::{credit, incomplete, require_kept, settle};
 use super::masks::{self, MaskedPath};
 use super::root::{c_path, files_failure, not_whole_machine, placed};
 use super::{CreatedPaths, watched_disk};
-use crate::confine::Shown;
+use crate::confine::ToolchainPath;
 use crate::gate::ProgramWork;
 use crate::guarantee::{Enforced, Guarantee, Kept};
 use crate::inspect::real_folder;
@@ -53,7 +53,7 @@ pub(in crate::launch) fn start(
     let setup = WithoutNamespacesSetup::of(&ops)?;
     let common = &setup.common;
     own::none_exposed(&common.files)?;
-    let granted = Granted::of(&setup)?;
+    let granted = GrantedFolders::of(&setup)?;
     let cover = masks::find(common, until)?;
     granted.admit_exposed(&mut enforcement, &cover.present);
     cover.gaps.record(&mut enforcement);
@@ -232,12 +232,12 @@ fn real_folders(folders: &[&str]) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The folders that can be written and read, by their real paths.
-struct Granted {
+struct GrantedFolders {
     write: Vec<PathBuf>,
     read: Vec<PathBuf>,
 }
 
-impl Granted {
+impl GrantedFolders {
     fn of(setup: &WithoutNamespacesSetup) -> Result<Self, Failure> {
         let files = &setup.common.files;
         not_whole_machine(files)?;
@@ -295,7 +295,7 @@ impl Granted {
 }
 
 /// Lays links where tools look for toolchains in the home folder, which is the scratch folder here.
-fn link_toolchains(shown: &[Shown], home: &Path) -> std::io::Result<()> {
+fn link_toolchains(shown: &[ToolchainPath], home: &Path) -> std::io::Result<()> {
     for one in shown.iter().filter(|one| one.path.exists()) {
         for (in_home, to) in &one.links {
             let link = home.join(in_home);

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::confine::{
-    Confinement, Files, Keep, Network, Oci, Origin, OwnKind, OwnPath, PathPattern, Ports, Shown,
-    Watched,
+    Confinement, Files, Keep, ListedChanges, Network, Oci, Origin, OwnKind, OwnPath, PathPattern,
+    Ports, ToolchainPath,
 };
 use crate::guarantee::{Guarantee, Kept};
 use crate::limits::{ByteCount, Limits};
@@ -56,7 +56,7 @@ pub(in crate::launch) fn confinement(root: &Path, protected: Kept) -> Confinemen
             root: root.to_owned(),
             write: vec![root.to_owned()],
             read: vec!["/var/lib".into()],
-            toolchains: vec![Shown { path: root.join("tools"), links }],
+            toolchains: vec![ToolchainPath { path: root.join("tools"), links }],
             agent: None,
             hide: vec![root.join("hidden"), root.join("own")],
             protect: vec![root.join("deep/protected"), root.join(".claude"), root.join("absent")],
@@ -64,7 +64,7 @@ pub(in crate::launch) fn confinement(root: &Path, protected: Kept) -> Confinemen
             sought: [pattern(Keep::Hidden, "key.pem"), pattern(Keep::Protected, "none")].into(),
             unkept: [(Keep::Hidden, Origin::Trusted, "Read(/x)".to_owned())].into(),
             own: [own].into(),
-            watched: Watched::Risky,
+            watched: ListedChanges::Risky,
         },
         network: Network::None,
         ports: Ports::default(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stockade::call::Language;
-use stockade::confine::Watched;
+use stockade::confine::ListedChanges;
 use stockade::launch::{Origin, PoolSize};
 use stockade::policy::{Mode, Rules};
 use stockade::{Policy, Stockade, ToolCall};
@@ -16,7 +16,7 @@ use crate::support::{
 };
 use crate::warm::{run_warm, warmed};
 
-fn watching(watched: Watched) -> Policy {
+fn watching(watched: ListedChanges) -> Policy {
     policy(|policy| {
         policy.files.watched = watched;
         policy.files.protect.clear();
@@ -37,7 +37,7 @@ fn changes(report: &Value) -> Vec<(String, String, bool)> {
     list.iter().map(one).collect()
 }
 
-fn line(place: &Project, watched: Watched, line: &str) -> Value {
+fn line(place: &Project, watched: ListedChanges, line: &str) -> Value {
     let report = place.run_with(watching(watched), ToolCall::line(line));
     assert_eq!(report["ok"], json!(true), "{report}");
     report
@@ -56,7 +56,7 @@ fn files_from_which_code_runs_are_listed_whatever_changed_them() {
     fs::write(place.path(".bashrc"), "x").unwrap();
     let script = "echo x > .git/hooks/pre-commit; echo 1 >> package.json; mv .bashrc gone; \
                   touch Makefile; echo y > other";
-    let report = line(&place, Watched::Risky, script);
+    let report = line(&place, ListedChanges::Risky, script);
     let expected = [
         listed(".bashrc", "deleted", true),
         listed(".git/hooks/pre-commit", "created", true),
@@ -67,8 +67,11 @@ fn files_from_which_code_runs_are_listed_whatever_changed_them() {
     assert!(package["before"].is_string() && package["after"].is_string(), "{package}");
     assert_ne!(package["before"], package["after"]);
     assert_eq!(report["changes"][1]["size"], json!(2));
-    assert_eq!(line(&place, Watched::Risky, "true")["changes"], json!([]));
-    assert_eq!(line(&place, Watched::Nothing, "echo 2 >> package.json")["changes"], json!(null));
+    assert_eq!(line(&place, ListedChanges::Risky, "true")["changes"], json!([]));
+    assert_eq!(
+        line(&place, ListedChanges::Nothing, "echo 2 >> package.json")["changes"],
+        json!(null)
+    );
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn all_changes_are_listed_where_the_policy_asks_for_them() {
     tick();
     let script = "echo x > sub/new; echo x >> sub/edited; echo >> sub/deep/package.json; \
                   mv sub/moved sub/deep/here; touch -d 2001-01-01 touched";
-    let report = line(&place, Watched::All, script);
+    let report = line(&place, ListedChanges::All, script);
     let kinds: Vec<(String, bool)> =
         changes(&report).into_iter().map(|(path, _, runs)| (path, runs)).collect();
     let expected = [
@@ -103,12 +106,13 @@ fn a_link_in_the_place_of_a_folder_from_which_code_runs_is_listed() {
         fs::create_dir_all(place.path(file).parent().unwrap()).unwrap();
         fs::write(place.path(file), "{}").unwrap();
     }
-    let report = line(&place, Watched::Risky, "ln -s evil .claude; ln -s v .vscode; ln -s v other");
+    let report =
+        line(&place, ListedChanges::Risky, "ln -s evil .claude; ln -s v .vscode; ln -s v other");
     let expected = [listed(".claude", "created", true), listed(".vscode", "created", true)];
     assert_eq!(changes(&report), expected);
-    assert_eq!(changes(&line(&place, Watched::Risky, "true")), []);
+    assert_eq!(changes(&line(&place, ListedChanges::Risky, "true")), []);
     tick();
-    let report = line(&place, Watched::All, "ln -s x sub/.zed; ln -s x sub/plain");
+    let report = line(&place, ListedChanges::All, "ln -s x sub/.zed; ln -s x sub/plain");
     let expected = [listed("sub/.zed", "created", true), listed("sub/plain", "created", false)];
     assert_eq!(changes(&report), expected);
 }
@@ -120,13 +124,13 @@ fn more_files_than_are_looked_at_are_said_to_be_there() {
     for number in 0..2500 {
         fs::write(place.path(".claude").join(number.to_string()), "").unwrap();
     }
-    let report = line(&place, Watched::Risky, "true");
+    let report = line(&place, ListedChanges::Risky, "true");
     let unseen = report["unseen"].to_string();
     assert!(
         unseen.contains(message!("{}: .claude" => "unseen.not-looked-into-beyond-2", "2000")),
         "{report}"
     );
-    assert_eq!(line(&place, Watched::Bounded, "true")["unseen"], json!(null));
+    assert_eq!(line(&place, ListedChanges::Bounded, "true")["unseen"], json!(null));
 }
 
 #[test]
@@ -137,7 +141,7 @@ fn hooks_of_repositories_further_down_are_listed_with_all() {
     }
     let script = "for d in .git .git/modules/m sub/.git; do echo > $d/hooks/pre-commit; \
                   echo > $d/config; echo > $d/HEAD; done; echo > sub/.git/objects/x";
-    let report = line(&place, Watched::All, script);
+    let report = line(&place, ListedChanges::All, script);
     let expected = [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -166,7 +170,7 @@ fn every_kind_of_change_is_listed_by_default() {
     let script = "touch -r edited stamp; printf 9876543210 > edited; touch -r stamp edited; \
                   rm stamp; mv by over; ln twin other; ln -s same link; mkdir -p new/er; \
                   echo > new/er/file; rm -r sub/gone; echo >> sub/setup.py; cat same";
-    let report = line(&place, Watched::Bounded, script);
+    let report = line(&place, ListedChanges::Bounded, script);
     let expected = [
         listed("by", "deleted", false),
         listed("edited", "modified", false),
@@ -183,7 +187,7 @@ fn every_kind_of_change_is_listed_by_default() {
     assert_eq!(edited["size"], json!(10), "{edited}");
     assert!(edited["after"].is_string() && edited["before"].is_null(), "{edited}");
     assert!(report["changes"][7]["before"].is_string(), "{report}");
-    assert_eq!(Policy::shipped().files.watched, Watched::Bounded);
+    assert_eq!(Policy::shipped().files.watched, ListedChanges::Bounded);
 }
 
 #[test]
@@ -199,7 +203,7 @@ fn a_folder_that_cannot_be_read_is_said_to_be_unseen() {
         fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(0o000);
-    let report = line(&place, Watched::Bounded, "true");
+    let report = line(&place, ListedChanges::Bounded, "true");
     mode(0o700);
     assert_eq!(
         report["unseen"],
@@ -213,7 +217,7 @@ fn a_folder_that_is_too_deep_to_be_opened_is_said_to_be_unseen() {
     let place = Project::new();
     let script =
         "n=$(printf %0200d 0); for i in $(seq 25); do mkdir $n; cd $n; done; echo > .envrc";
-    let report = place.sh(watching(Watched::Bounded), script, &[]);
+    let report = place.sh(watching(ListedChanges::Bounded), script, &[]);
     assert!(
         report["unseen"].to_string().contains(message!("{}: 0000" => "unseen.could-not-read")),
         "{report}"
@@ -223,7 +227,7 @@ fn a_folder_that_is_too_deep_to_be_opened_is_said_to_be_unseen() {
 #[test]
 fn changes_are_listed_whichever_box_the_program_finds() {
     let Some(place) = project() else { return };
-    let watching = || jailed(|policy| policy.files.watched = Watched::Bounded);
+    let watching = || jailed(|policy| policy.files.watched = ListedChanges::Bounded);
     let changed = |stockade: &Stockade, number: usize| {
         let report = json_of(&stockade.run(ToolCall::line(format!("echo > f{number}"))));
         let expected = [listed(&format!("f{number}"), "created", false)];
@@ -253,7 +257,7 @@ fn a_write_through_a_mapping_is_listed_in_a_later_call() {
         return;
     }
     fs::create_dir(place.path("sub")).unwrap();
-    let stockade = place.open(jailed(|policy| policy.files.watched = Watched::Bounded));
+    let stockade = place.open(jailed(|policy| policy.files.watched = ListedChanges::Bounded));
     let script = "import mmap, os\nf = os.open('sub/x', os.O_RDWR)\nm = mmap.mmap(f, 1)\n\
                   os.close(f)\nm[0] = ord('y')\n";
     fs::write(place.path("map.py"), script).unwrap();
@@ -292,7 +296,7 @@ fn code_changes_nothing_where_a_box_keeps_it_and_is_told_where_none_does() {
 fn without_a_box_all_of_the_project_is_looked_at() {
     let place = Project::new();
     fs::create_dir(place.path("sub")).unwrap();
-    let mut policy = watching(Watched::Bounded);
+    let mut policy = watching(ListedChanges::Bounded);
     policy.files.write = vec!["sub".into()];
     let report = place.run_with(policy, ToolCall::line("echo > beside; echo > sub/x"));
     let expected = [listed("beside", "created", false), listed("sub/x", "created", false)];
@@ -303,7 +307,7 @@ fn without_a_box_all_of_the_project_is_looked_at() {
 fn a_jailed_program_is_looked_at_too() {
     let place = Project::new();
     let mut policy = Policy { tier: stockade::tier::Tier::Jail, ..unboxed() };
-    policy.files.watched = Watched::All;
+    policy.files.watched = ListedChanges::All;
     let report = place.run_with(policy, ToolCall::line("echo {} > package.json; echo > x"));
     if report["failure"].is_object() {
         skip("jail", &format!("no box here: {}", report["failure"]["message"]));

@@ -36,7 +36,7 @@ pub(super) struct Globs {
 }
 
 /// The files that a pattern names, as far as it is specific.
-pub(super) enum Selected {
+pub(super) enum Selection {
     /// A path without a wildcard.
     Plain(String),
     /// Files whose names start with a dot, by a pattern.
@@ -72,7 +72,7 @@ impl Globs {
     }
 
     /// The files that the patterns name explicitly.
-    pub(super) fn selected(&self) -> Vec<Selected> {
+    pub(super) fn selected(&self) -> Vec<Selection> {
         self.selecting.iter().filter_map(|pattern| selected(pattern)).collect()
     }
 
@@ -141,15 +141,15 @@ pub(super) fn of_rule(path: &str) -> String {
 }
 
 /// The files that a pattern names. A pattern that includes ordinary files as well names none.
-fn selected(pattern: &str) -> Option<Selected> {
+fn selected(pattern: &str) -> Option<Selection> {
     let path = pattern.trim_start_matches('/').trim_start_matches("**/").trim_end_matches('/');
     let path = path.strip_suffix("/**").or_else(|| path.strip_suffix("/*")).unwrap_or(path);
     if !path.contains(['*', '?', '[', '{']) {
-        return Some(Selected::Plain(path.replace('\\', ""))).filter(|_| !path.is_empty());
+        return Some(Selection::Plain(path.replace('\\', ""))).filter(|_| !path.is_empty());
     }
     let name = path.rsplit('/').next()?.to_lowercase();
     let is_hidden = name.starts_with('.') || name.starts_with("[.]") || name.starts_with("\\.");
-    is_hidden.then(|| Selected::Hidden(Pattern::new(&name, Dialect::Name)))
+    is_hidden.then(|| Selection::Hidden(Pattern::new(&name, Dialect::Name)))
 }
 
 /// The patterns in a text. Claude Code separates them by spaces, and by commas if there are no
@@ -207,7 +207,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{ExternalCall, Globs, Selected, excluding, of_rule};
+    use super::{ExternalCall, Globs, Selection, excluding, of_rule};
 
     fn globs(glob: &Value) -> Globs {
         let input = json!({"glob": glob, "pattern": ".env"}).as_object().unwrap().clone();
@@ -237,8 +237,8 @@ mod tests {
                 .selected()
                 .into_iter()
                 .map(|one| match one {
-                    Selected::Plain(path) => path,
-                    Selected::Hidden(_) => "hidden".to_owned(),
+                    Selection::Plain(path) => path,
+                    Selection::Hidden(_) => "hidden".to_owned(),
                 })
                 .collect();
             found.sort_unstable();

@@ -223,10 +223,12 @@ impl ContentSearch<'_> {
 
 impl Unreadable<'_> {
     /// A file that a search pattern names and that may not be read.
-    fn selected_by(&self, folder: &Path, pattern: &globs::Selected) -> Option<PathBuf> {
+    fn selected_by(&self, folder: &Path, pattern: &globs::Selection) -> Option<PathBuf> {
         match pattern {
-            globs::Selected::Plain(names) => Some(folder.join(names)).filter(|path| self.has(path)),
-            globs::Selected::Hidden(pattern) => {
+            globs::Selection::Plain(names) => {
+                Some(folder.join(names)).filter(|path| self.has(path))
+            }
+            globs::Selection::Hidden(pattern) => {
                 let names = self.rules().filter_map(globs::last_name);
                 let fits = |name: &&str| pattern.matches(name) && self.has(&folder.join(name));
                 names.into_iter().find(fits).map(PathBuf::from)

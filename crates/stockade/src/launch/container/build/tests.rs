@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::confine::{EngineName, Pull};
 use crate::guarantee::Kept;
-use crate::launch::container::args::{self, Wanted};
+use crate::launch::container::args::{self, ContainerRequest};
 use crate::launch::container::{find_masks, make_scratch};
 use crate::launch::git::GitSettings;
 use crate::launch::setup::testing::{MACHINE, confinement, each_counts};
@@ -32,7 +32,7 @@ fn each_operation_counts() {
             let covers = EmptyOverlays::create(&scratch)?;
             let cwd = Path::new("/");
             let binds = shown::binds(common, &cover, (&covers, cwd), System::OfImage)?;
-            let wanted = Wanted {
+            let wanted = ContainerRequest {
                 name: "name",
                 labels: Vec::new(),
                 user: setup.has_other_user.then_some((1, 1)),
