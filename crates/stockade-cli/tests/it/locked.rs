@@ -45,11 +45,11 @@ fn other_processes_of_the_user_are_neither_read_nor_signalled_nor_limited() {
         return;
     }
     let poorer = Poorer::new(Caller::ordinary());
-    let mut bystander = poorer.bare(&["sleep", "60"]).env("SECRET", "hunter3").spawn().unwrap();
+    let mut bystander = poorer.bare(&["sleep", "600"]).env("SECRET", "hunter3").spawn().unwrap();
     let pid = bystander.id().to_string();
     let is_asleep =
         || std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"sleep\n");
-    assert!(eventually(std::time::Duration::from_secs(5), is_asleep));
+    assert!(eventually(std::time::Duration::from_secs(60), is_asleep));
     let script = "tr '\\0' '\\n' < /proc/$1/environ | grep hunter3
         kill -0 $1 && echo signalled; kill -0 $PPID && echo shim
         prlimit --pid $1 --cpu=1:1 && echo limited; prlimit --pid $PPID --nofile=0:0 && echo shim

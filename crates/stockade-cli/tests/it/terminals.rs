@@ -120,12 +120,14 @@ fn a_shell_in_the_sandbox_has_job_control() {
 fn what_the_terminal_answers_is_not_typed_into_the_callers_shell() {
     let project = Project::new();
     let mut emulator = Emulator::new();
-    let mut child = emulator.start(&project, &["shell", "--tty", "echo asked; sleep 1"]);
+    let mut child = emulator
+        .start(&project, &["shell", "--tty", "echo asked; while [ ! -e go ]; do sleep 0.1; done"]);
     emulator.await_text("asked");
     emulator.press("touch pwned\r");
+    project.write("go", "");
     assert!(child.wait().unwrap().success());
     let left = || rustix::io::ioctl_fionread(&emulator.programs_end).unwrap() == 0;
-    assert!(eventually(Duration::from_secs(10), left));
+    assert!(eventually(Duration::from_secs(60), left));
 }
 
 #[test]

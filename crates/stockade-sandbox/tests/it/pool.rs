@@ -26,7 +26,7 @@ fn warm(spares: usize) -> SandboxPool {
 /// A sandbox from a pool that has had time to make some in advance.
 fn prepared(pool: &SandboxPool, jail: impl Fn() -> Jail, origin: Origin) -> PreparedSandbox {
     let mut last = None;
-    let came = within(Duration::from_secs(10), || {
+    let came = within(PATIENCE, || {
         let ready = pool.ready(jail(), LIMITS).unwrap();
         let came = ready.origin() == origin;
         last = Some(ready);

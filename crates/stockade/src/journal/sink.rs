@@ -168,7 +168,7 @@ pub enum JournalError {
 #[derive(Debug)]
 pub(super) struct Sink {
     path: PathBuf,
-    opened: RegularFile,
+    opened: FileHandle,
     tail: Option<Tail>,
     /// A fragment that was cut off and is not yet on record.
     cut: Option<Repair>,
@@ -178,7 +178,7 @@ impl Sink {
     pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
         // The file may have to be opened again after the process has changed its folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let opened = RegularFile::open(&path)?;
+        let opened = FileHandle::open(&path)?;
         Ok(Self { path, opened, tail: None, cut: None })
     }
 
@@ -242,7 +242,7 @@ impl Sink {
                 Err(errno) => return Err(inspect(errno)),
             }
             drop(lock);
-            self.opened = RegularFile::open(&self.path)?;
+            self.opened = FileHandle::open(&self.path)?;
             self.tail = None;
             self.cut = None;
         }
@@ -300,13 +300,13 @@ impl Sink {
 
 /// An open regular file.
 #[derive(Debug)]
-struct RegularFile {
+struct FileHandle {
     file: Arc<OwnedFd>,
     /// The folder, if this process created the file in it.
     new_in: Option<PathBuf>,
 }
 
-impl RegularFile {
+impl FileHandle {
     fn open(path: &Path) -> Result<Self, JournalError> {
         let (file, new_in) = match open_regular(path, OFlags::empty()) {
             Err(JournalError::Open { source: Errno::NOENT, .. }) => {

@@ -81,6 +81,32 @@ fn a_lint_is_expected_and_never_allowed() {
     });
 }
 
+/// The milliseconds after which a line of a test gives up on something that should have come.
+fn upper_bound(line: &str) -> Option<u64> {
+    let waits =
+        ["within(Duration::from_", "elapsed() < Duration::from_", "eventually(Duration::from_"];
+    let line = line.replace("std::time::", "");
+    let rest = waits.iter().find_map(|wait| line.split_once(wait)).map(|(_, rest)| rest)?;
+    let (unit, rest) = rest.split_once('(')?;
+    let number: u64 = rest.split_once(')')?.0.replace('_', "").parse().ok()?;
+    Some(if unit == "millis" { number } else { number * 1000 })
+}
+
+/// A machine that others use makes a process wait for seconds. What must come has half a minute or more,
+/// and what must not come has no upper bound.
+#[test]
+fn tests_give_what_has_to_come_half_a_minute() {
+    assert_eq!(upper_bound("assert!(begun.elapsed() < Duration::from_millis(1_500));"), Some(1500));
+    assert_eq!(upper_bound("within(std::time::Duration::from_secs(30), is_so)"), Some(30_000));
+    // The deadline of a call, loops that end when their time is up, and an attack that must not succeed.
+    let others = ["tests/run/", "escape/support/", "shell_parse/mutations.rs"];
+    no_line("give it half a minute", |source, line| {
+        let is_deadline = line.contains("within(") && source.path.contains(others[0]);
+        let is_other = others[1..].iter().any(|other| source.path.contains(other));
+        !is_deadline && !is_other && upper_bound(line).is_some_and(|bound| bound < 30_000)
+    });
+}
+
 #[test]
 fn files_are_short_and_none_is_called_mod() {
     for Source { path, text } in sources() {

@@ -202,7 +202,7 @@ fn idle(folder: &Path, argv: &[String]) -> Value {
 
 /// What is there, once that is what is expected. A thread that was just started has no name yet.
 fn settled(expected: [usize; 2]) -> [usize; 2] {
-    crate::support::eventually(Duration::from_secs(10), || threads_and_children() == expected);
+    crate::support::eventually(Duration::from_secs(60), || threads_and_children() == expected);
     threads_and_children()
 }
 
