@@ -72,7 +72,7 @@ struct SessionState {
 
 /// Why processes that a call has left running were ended.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotKept {
+pub(crate) enum KeepError {
     /// Nothing could watch them.
     #[error("nothing could watch them: {0}")]
     Unwatched(#[from] io::Error),
@@ -332,14 +332,14 @@ impl JoinedCall {
         call: &CallId,
         left: LeftRun,
         tell: impl FnOnce(LeftEnd) + Send + 'static,
-    ) -> Result<Vec<LeftProcess>, NotKept> {
+    ) -> Result<Vec<LeftProcess>, KeepError> {
         let mut state = self.session.lock();
         if state.is_over {
             return Ok(Vec::new());
         }
         let repositories = left.repositories();
         if let Some(path) = repositories.appeared() {
-            return Err(NotKept::Repository(path));
+            return Err(KeepError::Repository(path));
         }
         let call = Arc::new(LeftCall::new(call.clone(), LogRing::create()?)?);
         left.look(&call);

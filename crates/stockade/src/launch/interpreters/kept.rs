@@ -56,14 +56,14 @@ struct KeptSlot {
     /// How it is listed and ended, once the call that has started it is over.
     left: Option<Arc<LeftCall>>,
     #[expect(dead_code, reason = "it counts as long as it is there")]
-    counted: Counted,
+    counted: CountGuard,
 }
 
 /// One interpreter among all that are counted.
 #[derive(Debug)]
-struct Counted(KeptCount);
+struct CountGuard(KeptCount);
 
-impl Counted {
+impl CountGuard {
     fn new(count: &KeptCount) -> Option<Self> {
         let add = |there: usize| (there < INTERPRETERS_MAX).then(|| there.saturating_add(1));
         let added = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
@@ -71,7 +71,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -107,7 +107,7 @@ impl KeptInterpreters {
             }
             match slots.by_language.get_mut(&language) {
                 None => {
-                    let counted = Counted::new(&self.count).ok_or_else(|| {
+                    let counted = CountGuard::new(&self.count).ok_or_else(|| {
                         let message = format!(
                             "there are {INTERPRETERS_MAX} interpreters in sessions, and no room for more"
                         );
