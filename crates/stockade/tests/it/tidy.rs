@@ -204,9 +204,6 @@ const NAMED_BY_PARTICIPLE: [(&str, &str); 9] = [
     ("stockade/src/call/file.rs Read", "the tool of that name"),
     ("stockade/src/call/file/wire.rs WireRead", "the tool of that name"),
     ("stockade-cli/src/session/message.rs Joined", "renamed with the messages of sessions"),
-    ("stockade-cli/src/code_session.rs Said", "renamed with the messages of sessions"),
-    ("stockade-cli/src/code_session/message.rs Sent", "renamed with the messages of sessions"),
-    ("stockade-cli/src/code_session/host.rs Kept", "renamed with the messages of sessions"),
 ];
 
 /// Whether the last word of a type's name is a participle, as in `Held` and `ShimLost`, and not in
