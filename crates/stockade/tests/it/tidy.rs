@@ -194,7 +194,7 @@ const IRREGULAR: [&str; 38] = [
 ];
 
 /// Types that have such a name, and why.
-const NAMED_BY_PARTICIPLE: [(&str, &str); 9] = [
+const NAMED_BY_PARTICIPLE: [(&str, &str); 6] = [
     ("stockade-policy/src/model/guarantee.rs Kept", "the report's word for a guarantee"),
     ("stockade-policy/src/model/guarantee.rs Enforced", "a line of the report's `enforcement`"),
     (
