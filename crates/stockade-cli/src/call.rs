@@ -15,7 +15,7 @@ use stockade::{Report, Stockade, ToolCall};
 
 use crate::args::{Calls, Common};
 use crate::exit_code::Status;
-use crate::session::{FrontEnd, Membership, Waits, supervised};
+use crate::session::{self, FrontEnd, Membership, Waits, supervised};
 use crate::signals::{Hangup, Interrupts};
 use crate::wire::{SentCall, StreamEvent};
 use crate::{Answer, print, setup, wire};
@@ -265,6 +265,7 @@ impl Performer<'_> {
         if let Some(membership) = membership {
             membership.finish(&mut report, self.waits);
         }
+        session::end_if_unsealed(&stockade, &report);
         report
     }
 }

@@ -6,7 +6,7 @@ use stockade::{Canceller, Report, Running, Stockade, ToolCall};
 use crate::args::{Common, Run, Shell};
 use crate::exit_code::Status;
 use crate::print::StdoutError;
-use crate::session::{FrontEnd, Membership, supervised};
+use crate::session::{self, FrontEnd, Membership, supervised};
 use crate::signals::{Hangup, Interrupts};
 use crate::streams::InputPump;
 use crate::terminal::RawInput;
@@ -120,6 +120,7 @@ pub(crate) fn perform(
         membership.finish(&mut report, &place.front_end.waits);
         place.front_end.tell_folder(report.session_folder());
     }
+    session::end_if_unsealed(stockade, &report);
     show(stockade, &report, common)?;
     Ok(interrupts.status().unwrap_or_else(|| Status::of(&report)))
 }

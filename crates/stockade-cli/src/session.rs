@@ -22,12 +22,37 @@ mod place;
 mod supervisor;
 mod table;
 
+use stockade::{Report, Stockade};
+
 pub(crate) use self::client::Client;
 pub(crate) use self::host::host;
 pub(crate) use self::interpreter::code;
 pub(crate) use self::membership::{Membership, Waits};
 pub(crate) use self::message::{CallInfo, LeftInfo, SessionInfo};
 pub(crate) use self::supervisor::{FrontEnd, supervised};
+use crate::print;
+
+/// Ends the sessions of the project after a call by whose handles its protected folders can be written: what
+/// other supervisors watch may hold one.
+pub(crate) fn end_if_unsealed(stockade: &Stockade, report: &Report) {
+    if !report.is_unsealed() {
+        return;
+    }
+    let end = || -> Result<(), SessionError> {
+        let Some(client) = Client::find()? else { return Ok(()) };
+        let sessions = client.list()?;
+        for session in sessions.iter().filter(|one| one.root.path() == stockade.root()) {
+            client.kill(&session.name, Some(&session.name), stockade.root())?;
+        }
+        Ok(())
+    };
+    if let Err(error) = end() {
+        print::error(&format!(
+            "could not end the sessions of this project, whose processes may be able to write .git: {error}\n\
+             hint: stockade ps; stockade kill SESSION"
+        ));
+    }
+}
 
 /// Anything that can go wrong with the host, in words for the person.
 pub(crate) type SessionError = Box<dyn std::error::Error>;

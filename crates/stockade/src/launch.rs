@@ -58,7 +58,6 @@ pub use warm::WarmState;
 
 use self::run::SupervisedRun;
 pub(crate) use self::run::{FinishedRun, SessionResult};
-pub(crate) use self::session::JoinedCall;
 use crate::files::changes::Snapshot;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, FailureKind, Outcome, Usage};
@@ -159,6 +158,7 @@ fn unstarted(plan: &ProgramPlan) -> Outcome {
         ],
         session: None,
         left_running: Vec::new(),
+        is_unsealed: false,
     }
 }
 

@@ -41,6 +41,9 @@ pub struct Outcome {
     pub session: Option<SessionUse>,
     /// Processes that it left running in its session.
     pub left_running: Vec<LeftProcess>,
+    /// Whether protected folders of git may still be written by a handle that its sandbox has passed on: they
+    /// could not be made read-only when it ended.
+    pub is_unsealed: bool,
 }
 
 /// A process that a call of a session has left running in its sandbox.

@@ -198,13 +198,13 @@ impl Report {
         }
     }
 
-    /// Whether the session of the call is over.
-    pub fn is_session_over(&self) -> bool {
-        let session = match &self.body {
-            Body::Ran(outcome) => outcome.session.as_ref(),
-            Body::Refused(_) | Body::Failed(_) => None,
-        };
-        session.is_some_and(|session| !session.alive)
+    /// Whether protected folders of git may still be written by a handle that its sandbox has passed on. Then
+    /// whatever is left running in the project has to end.
+    pub fn is_unsealed(&self) -> bool {
+        match &self.body {
+            Body::Ran(outcome) => outcome.is_unsealed,
+            Body::Refused(_) | Body::Failed(_) => false,
+        }
     }
 
     /// Notes what has cancelled it, if that was not the caller.

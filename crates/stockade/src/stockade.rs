@@ -195,7 +195,9 @@ impl Stockade {
                         "the session's working directory {gone:?} is gone; the call ran in the root"
                     )
                 }));
-                if let Some(session) = session {
+                if outcome.is_unsealed {
+                    self.end_sessions(session, &mut outcome);
+                } else if let Some(session) = session {
                     self.settle_session((&account.call, entry), session, &mut outcome);
                 }
                 Body::Ran(Box::new(outcome))

@@ -1,7 +1,7 @@
 //! A call as a member of its session: known to the host from its start until nothing of it runs.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -26,7 +26,6 @@ const COMMAND_CHARS: usize = 200;
 pub(crate) struct Membership {
     line: Line,
     session: Arc<Session>,
-    root: PathBuf,
     call: String,
     fate: Arc<Mutex<Fate>>,
     replies: Receiver<HostReply>,
@@ -182,9 +181,8 @@ impl Membership {
             Fate::end(&own_fate, limit);
         };
         thread::Builder::new().name("session".to_owned()).spawn(listen)?;
-        let root = stockade.root().to_owned();
         let (line, call) = (Line(client), call.id.to_string());
-        Ok(Some(Self { line, session, root, call, fate, replies, visits, keeps, is_after_loss }))
+        Ok(Some(Self { line, session, call, fate, replies, visits, keeps, is_after_loss }))
     }
 
     /// Has the call end if its session does.
@@ -218,10 +216,6 @@ impl Membership {
         }
         if !counts {
             report.clear_session_folder();
-        }
-        // The call has ended its session here: what other supervisors watch goes, too.
-        if report.is_session_over() && lock(&self.fate).is_over.is_none() {
-            self.end_session();
         }
         let left = self.session.left();
         let left = left.into_iter().find(|left| left.call().as_str() == self.call);
@@ -271,20 +265,6 @@ impl Membership {
             }
         }
         kept
-    }
-
-    /// Ends the session for all its calls.
-    fn end_session(&self) {
-        let name = self.session.name().as_str();
-        let ended = Client::find().and_then(|client| match client {
-            Some(client) => client.kill(name, Some(name), &self.root).map(drop),
-            None => Ok(()),
-        });
-        if let Err(error) = ended {
-            print::error(&format!(
-                "could not end the session {name}: {error}\nhint: stockade kill {name}"
-            ));
-        }
     }
 
     /// Returns whether the directory is that of the next call.

@@ -241,6 +241,34 @@ fn the_end_of_the_host_ends_what_is_running_and_the_next_call_is_new() {
 }
 
 #[test]
+fn a_handle_on_git_that_outlives_a_call_ends_the_sessions_of_the_project_alone() {
+    let scene = Scene::new();
+    fs::create_dir(scene.0.path(".git")).unwrap();
+    fs::write(scene.0.path(".git/config"), "good\n").unwrap();
+    // In the project, where calls of no session meet those of one.
+    let holds = "python3 -c 'import socket, time
+s = socket.socket(socket.AF_UNIX); s.bind(\"s\"); s.listen(); open(\"up\", \"w\").close()
+while True: c, _ = s.accept(); held = c.recvmsg(9, 100); c.send(b\"y\")' > /dev/null 2>&1 & \
+                 while [ ! -e up ]; do sleep 0.01; done";
+    assert_eq!(scene.shell_in("one", holds).code, 0);
+    let passes = |file: &str| {
+        format!(
+            "python3 -c 'import array, os, socket
+s = socket.socket(socket.AF_UNIX); s.connect(\"s\")
+rights = array.array(\"i\", [os.open(\"{file}\", os.O_WRONLY | os.O_CREAT, 0o600)])
+s.sendmsg([b\"x\"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]); s.recv(1)'"
+        )
+    };
+    let pass = |file: &str| scene.0.stockade(&["shell", "--mode", "auto", &passes(file)]);
+    // The control: a file elsewhere keeps nothing from being made read-only.
+    assert_eq!(pass("ordinary").code, 0);
+    assert_eq!(scene.ps().len(), 1);
+    let told = pass(".git/index");
+    assert_eq!((told.code, scene.ps().len()), (0, 0), "{told:?}");
+    assert!(!scene.0.stockade(&["kill", "one"]).stdout.contains("ended"));
+}
+
+#[test]
 fn nobody_keeps_others_from_the_host() {
     let scene = Scene::new();
     scene.said("true");

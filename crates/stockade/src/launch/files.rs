@@ -59,6 +59,7 @@ pub(super) fn start(plan: FilesPlan) -> Result<Outcome, Failure> {
         notes: Vec::new(),
         session: None,
         left_running: Vec::new(),
+        is_unsealed: false,
     })
 }
 

@@ -38,6 +38,7 @@ pub(super) fn start(plan: InlinePlan) -> Result<Outcome, Failure> {
         notes: Vec::new(),
         session: None,
         left_running: Vec::new(),
+        is_unsealed: false,
     })
 }
 

@@ -62,8 +62,6 @@ pub(crate) struct SessionResult {
     pub(crate) folder: Option<EndFolder>,
     /// What it has left running.
     pub(crate) left: Option<LeftRun>,
-    /// Whether somebody may hold a handle by which protected files can be written, now that it has ended.
-    pub(crate) is_unsealed: bool,
 }
 
 /// What must not change outside of the tree while it runs.
@@ -142,6 +140,7 @@ impl SupervisedRun {
             notes,
             session: None,
             left_running: Vec::new(),
+            is_unsealed,
         };
         let folder = tree.running_mut().take_end_folder();
         let (mut outcome, left) = if leaves_running {
@@ -155,7 +154,7 @@ impl SupervisedRun {
             outcome.notes.push(note);
         }
         outcome.changes = self.before.map(Snapshot::compare);
-        let session = self.joined.map(|joined| SessionResult { joined, folder, left, is_unsealed });
+        let session = self.joined.map(|joined| SessionResult { joined, folder, left });
         Ok(FinishedRun { outcome, session })
     }
 }
@@ -180,10 +179,6 @@ fn leaves_running(seen: &Observation) -> bool {
     !seen.was_told_to_end && matches!(&seen.end, End::Ended(ended) if has_left(ended))
 }
 
-/// Said where protected folders did not become read-only at the end.
-const UNSEALED: &str = "a process outside of the sandbox may hold a handle by which .git can be written: one \
-                        has a file there open for writing, or the sandbox was killed as a whole";
-
 /// How the program ended, what the tree used, and the program's own processor time.
 fn end_of(
     seen: &Observation,
@@ -194,9 +189,6 @@ fn end_of(
         End::Ended(ended) => {
             if ended.survivors > 0 {
                 lose(enforcement, Guarantee::Processes, "some processes could not be killed");
-            }
-            if ended.is_unsealed {
-                lose(enforcement, Guarantee::Protected, UNSEALED);
             }
             (exit_of(ended.status), usage(ended, seen), ended.program_cpu)
         }

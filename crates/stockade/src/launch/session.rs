@@ -152,15 +152,6 @@ impl Sessions {
         self.lock().values().cloned().collect()
     }
 
-    /// Lets the next call of this name begin a session of its own, if the name still means this one.
-    pub(crate) fn forget(&self, joined: &JoinedCall) {
-        let mut sessions = self.lock();
-        let is_it = |session: &Arc<Session>| Arc::ptr_eq(session, &joined.session);
-        if sessions.get(joined.session.name()).is_some_and(is_it) {
-            sessions.remove(joined.session.name());
-        }
-    }
-
     /// Ends a session and what its calls have left running, with its interpreters; whether there was one. A
     /// call that runs in it goes on, and leaves nothing.
     pub fn end(&self, name: &SessionName) -> bool {
@@ -304,12 +295,6 @@ impl JoinedCall {
             alive: !state.is_over,
             cwd: None,
         }
-    }
-
-    /// Ends what the session has left running: it may hold what it must not. What runs in it now leaves
-    /// nothing.
-    pub(crate) fn end_session(&self) {
-        self.session.end();
     }
 
     /// Learns where a line has ended, for the next call: a directory beneath the root, by a path without

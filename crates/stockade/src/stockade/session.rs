@@ -9,7 +9,7 @@ use super::Stockade;
 use crate::call::{Tool, ToolCall};
 use crate::journal::EntryId;
 use crate::journal::record::{self, Event};
-use crate::launch::{JoinedCall, LeftEnd, SessionResult};
+use crate::launch::{LeftEnd, SessionResult};
 use crate::outcome::{Failure, FailureKind, LeftProcess, Outcome};
 use crate::report::{Body, Report, RequestView};
 
@@ -45,11 +45,7 @@ impl Stockade {
         result: SessionResult,
         outcome: &mut Outcome,
     ) {
-        let SessionResult { joined, folder, left, is_unsealed } = result;
-        if is_unsealed {
-            self.end_unsealed(&joined, outcome);
-            return;
-        }
+        let SessionResult { joined, folder, left } = result;
         let mut session = outcome.session.take().unwrap_or_else(|| joined.usage());
         if matches!(call.tool, Tool::Line(_)) && !call.background {
             let folder = folder.as_ref().and_then(|told| joined.set_folder(told, self.root()));
@@ -81,15 +77,20 @@ impl Stockade {
         }
     }
 
-    /// Ends the session of a call that has ended without its protected folders becoming read-only: another
-    /// process of the session may hold a handle on them.
-    fn end_unsealed(&self, joined: &JoinedCall, outcome: &mut Outcome) {
-        joined.end_session();
-        self.sessions().forget(joined);
-        outcome.session = Some(joined.usage());
+    /// Ends all sessions after a call that has ended without its protected folders becoming read-only: what
+    /// is left running in one of them may hold a handle on these.
+    pub(super) fn end_sessions(&self, result: Option<SessionResult>, outcome: &mut Outcome) {
+        let sessions = self.sessions().list();
+        if sessions.is_empty() {
+            return;
+        }
+        for session in sessions {
+            self.sessions().end(session.name());
+        }
+        outcome.session = result.map(|result| result.joined.usage());
         outcome.notes.push(
-            "its session was ended: the protected folders of this call could not be made read-only when it \
-             ended, and a process of the session may hold a handle on them"
+            "the sessions of this project were ended: the protected folders of this call could not be made \
+             read-only when it ended, and what is left running may hold a handle on them"
                 .to_owned(),
         );
     }
