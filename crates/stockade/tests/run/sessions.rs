@@ -146,7 +146,7 @@ fn an_interpreter_that_dies_is_said_and_the_session_begins_anew() {
         "{report}"
     );
     let note = report["notes"][0].as_str().unwrap();
-    assert!(note.contains(message!("leased.call-ended", "session")), "{note}");
+    assert!(note.contains(message!("leased.call-ended")), "{note}");
     let report = python(&stockade, "'x' in globals()");
     assert_eq!((text(&report, "stdout"), session_of(&report)), ("False\n", (true, 1, true)));
     // And from outside, between two calls.
