@@ -54,7 +54,7 @@ use super::disk::Disk;
 use super::git::GitSettings;
 use super::ports::{OpenPorts, TakenPortPolicy};
 use super::run::{Guards, SupervisedRun};
-use super::session::{JoinedCall, without_repository};
+use super::session::{GuardedFolder, JoinedCall, guarded};
 use super::setup::Setup;
 use super::spec::{added, input, not_started, spec};
 use super::tree::ProgramTree;
@@ -72,7 +72,7 @@ struct PreparedJail {
     cover: PathMasks,
     absent: Vec<Absent>,
     writable: Vec<Writable>,
-    without_repository: Vec<Writable>,
+    repositories: Vec<GuardedFolder>,
     disk: Option<Disk>,
     program: CString,
     folder: InBox,
@@ -96,7 +96,7 @@ fn make(
     let mounts = jail.root.as_deref().unwrap_or_default();
     let agent = common.files.agent.as_ref();
     let writable = writable_in(mounts, agent)?;
-    let without_repository = without_repository(&writable, mounts);
+    let repositories = guarded(&writable, mounts);
     let absent = absent::watched(&cover.unenforced(), &common.files, &writable)?;
     let disk = disk_of_box(mounts, agent, &common.limits)?;
     let has_broker = !jail.forbidden.is_empty();
@@ -105,8 +105,7 @@ fn make(
         error if has_broker && broker::is_to_blame(error) => broker::not_started(error).into(),
         error => Unavailable::at(error),
     })?;
-    let made =
-        PreparedJail { ready, cover, absent, writable, without_repository, disk, program, folder };
+    let made = PreparedJail { ready, cover, absent, writable, repositories, disk, program, folder };
     Ok(made)
 }
 
@@ -136,8 +135,7 @@ fn run(
     admit_shipped(&mut enforcement, &made.cover.present, &made.cover.gaps);
     let taken = if joined.is_some() { TakenPortPolicy::Note } else { TakenPortPolicy::Fail };
     let ports = OpenPorts::open(&setup.ports, &made.ready, taken)?;
-    let PreparedJail { ready, cover, absent, writable, without_repository, disk, program, folder } =
-        made;
+    let PreparedJail { ready, cover, absent, writable, repositories, disk, program, folder } = made;
     let started = Instant::now();
     let git = GitSettings::for_cover(&cover);
     let spec = spec(&cleared, added(&common, None, &git, ready.cgroup())?)?;
@@ -150,7 +148,7 @@ fn run(
         input: input(cleared),
         tier: Tier::Jail,
         enforcement,
-        guards: Guards { absent, disk, since, covered: cover.present, without_repository },
+        guards: Guards { absent, disk, since, covered: cover.present, repositories },
         limits: common.limits,
         hints: terms.hints,
         before: None,

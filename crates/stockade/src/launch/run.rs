@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stockade_sandbox::{Cause, CgroupUsage, EndFolder, Ended};
 
-use super::absent::{Absent, Maker, Writable};
+use super::absent::{Absent, Maker};
 use super::caller::CallerLink;
 use super::disk::Disk;
 use super::explain;
@@ -13,7 +13,7 @@ use super::jail::{CreatedPaths, MaskedPath, lose_mechanisms, lose_replaced};
 use super::ports::OpenPorts;
 use super::sampler::{is_out_of_memory, is_out_of_tasks};
 use super::scratch::Scratch;
-use super::session::{JoinedCall, LeftRun};
+use super::session::{GuardedFolder, JoinedCall, LeftRun};
 use super::tree::{Loss, Tree};
 use super::watch::{Breach, End, Input, Observation, WatchLoop};
 use crate::files::changes::Snapshot;
@@ -75,8 +75,8 @@ pub(super) struct Guards {
     pub(super) since: Option<CreatedPaths>,
     /// The disk that the run can fill.
     pub(super) disk: Option<Disk>,
-    /// Folders without a repository, in which none may appear while something is left running.
-    pub(super) without_repository: Vec<Writable>,
+    /// Folders in which no repository may appear while something is left running.
+    pub(super) repositories: Vec<GuardedFolder>,
 }
 
 impl SupervisedRun {

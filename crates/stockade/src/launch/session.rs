@@ -20,7 +20,7 @@ use stockade_sandbox::{EndFolder, FolderLimits, SessionSpace};
 pub(super) use self::left::LeftCalls;
 pub(crate) use self::left::LeftRun;
 pub use self::left::{LeftCall, LeftEnd, over_budget};
-pub(super) use self::new_repository::without_repository;
+pub(super) use self::new_repository::{GuardedFolder, guarded};
 pub use self::ring::LogRing;
 pub use self::working_folder::FileIdentity;
 use self::working_folder::WorkingFolder;

@@ -358,6 +358,39 @@ fn a_repository_that_appears_ends_what_is_left_running_beside_it() {
 }
 
 #[test]
+fn a_repository_that_is_replaced_ends_what_is_left_running_beside_it() {
+    let project = Project::new();
+    fs::create_dir(project.path(".git")).unwrap();
+    fs::write(project.path(".git/config"), "good\n").unwrap();
+    let stockade = project.open(policy());
+    assert!(stockade.run(line("sleep 300 & :")).ok());
+    let left = stockade.sessions().get(&name("work")).left();
+    fs::rename(project.path(".git"), project.path("old")).unwrap();
+    fs::create_dir(project.path(".git")).unwrap();
+    assert!(left[0].wait_end(LONG));
+}
+
+#[test]
+fn a_repository_under_another_name_is_read_only_for_what_is_left_running() {
+    let project = Project::new();
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(args).current_dir(project.root()).env("HOME", project.beside("home"));
+        assert!(command.status().unwrap().success());
+    };
+    git(&["init", "-q", "--separate-git-dir=gd"]);
+    let stockade = project.open(policy());
+    let waits = "(while [ ! -e go ]; do sleep 0.02; done; echo evil >> gd/config; echo tried > done; \
+                 sleep 300) 2>/dev/null & :";
+    assert!(stockade.run(line(waits)).ok());
+    git(&["config", "user.name", "somebody"]);
+    fs::write(project.path("go"), "").unwrap();
+    assert!(eventually(LONG, || project.path("done").exists()));
+    let config = fs::read_to_string(project.path("gd/config")).unwrap();
+    assert!(config.contains("somebody") && !config.contains("evil"), "{config}");
+}
+
+#[test]
 fn a_call_that_makes_a_repository_leaves_nothing_running_beside_it() {
     let project = Project::new();
     let stockade = project.open(policy());

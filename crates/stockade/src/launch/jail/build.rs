@@ -141,6 +141,7 @@ impl JailSetup {
         // A sandbox that waits covers the files that were there when it was made.
         jail.stamp = cover.stamp();
         let mounts = mounts(common, cover)?;
+        jail.sealed = git_folders(&mounts);
         jail.landlock = self.has_landlock.then(|| landlock(&mounts));
         if self.has_broker {
             jail.forbidden = broker::forbidden(&common.files, cover)?;
@@ -149,7 +150,6 @@ impl JailSetup {
             jail.refused = broker::refused(cover, &mounts, common.files.agent.as_ref())?;
         }
         jail.session = self.session(joined)?;
-        jail.sealed = git_folders(&mounts);
         jail.root = self.has_root.then_some(mounts);
         jail.filter = self.filter;
         jail.processes_max = common.limits.processes;
@@ -159,9 +159,21 @@ impl JailSetup {
 
 /// The folders of git among those that are pinned: once the program has ended they become read-only, because
 /// git on the host replaces its configuration, which takes the cover away.
+///
+/// A repository may be kept under another name than `.git`: its configuration is protected all the same.
 fn git_folders(mounts: &[Mount]) -> Vec<CString> {
-    let is_git =
-        |target: &CStr| target.to_bytes().split(|byte| *byte == b'/').any(|name| name == b".git");
+    let configs = mounts.iter().filter_map(|mount| {
+        if let Mount::Protect { target } = mount {
+            target.to_bytes().strip_suffix(b"/config")
+        } else {
+            None
+        }
+    });
+    let configured: Vec<&[u8]> = configs.collect();
+    let is_git = |target: &CStr| {
+        let mut names = target.to_bytes().split(|byte| *byte == b'/');
+        names.any(|name| name == b".git") || configured.contains(&target.to_bytes())
+    };
     let pinned = mounts.iter().filter_map(|mount| {
         if let Mount::Pin { target } = mount { Some(target.clone()) } else { None }
     });

@@ -255,7 +255,7 @@ impl LeftRun {
 
     /// The folders in which no repository may appear, watched from now on.
     pub(super) fn repositories(&self) -> RepositoryWatch {
-        RepositoryWatch::begin(self.guards.without_repository.clone())
+        RepositoryWatch::begin(self.guards.repositories.clone())
     }
 
     /// Watches until none is left.

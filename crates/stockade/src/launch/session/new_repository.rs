@@ -3,13 +3,13 @@
 //! Its configuration and its hooks decide what git runs on the host, and the sandbox was made before there
 //! was anything to protect: what is left running there ends.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use stockade_sandbox::Mount;
 
@@ -17,42 +17,51 @@ use crate::launch::absent::Writable;
 
 /// Where git keeps a repository, or says where it is.
 const GIT: &str = ".git";
+const GIT_NAME: &CStr = c".git";
 /// How many notices are taken at once.
 const NOTICES_MAX: usize = 4096;
+
+/// A folder that a sandbox can write.
+#[derive(Debug, Clone)]
+pub(in crate::launch) struct GuardedFolder {
+    folder: Writable,
+    /// Whether a repository in it is protected.
+    is_covered: bool,
+}
 
 /// The folders in which a repository must not appear.
 #[derive(Debug)]
 pub(super) struct RepositoryWatch {
-    folders: Vec<Writable>,
+    folders: Vec<GuardedFolder>,
     /// The kernel's notices about names that appear in them. Without any they are only looked at now and then.
     notices: Option<OwnedFd>,
 }
 
-/// Those of the folders in which these mounts protect no repository.
-pub(in crate::launch) fn without_repository(
-    folders: &[Writable],
-    mounts: &[Mount],
-) -> Vec<Writable> {
+/// The folders, and whether these mounts protect a repository in them.
+pub(in crate::launch) fn guarded(folders: &[Writable], mounts: &[Mount]) -> Vec<GuardedFolder> {
     let is_cover = |mount: &&Mount| matches!(mount, Mount::Pin { .. } | Mount::Protect { .. });
     let path = |mount: &'_ Mount| PathBuf::from(OsStr::from_bytes(mount.target().to_bytes()));
     let covered: Vec<PathBuf> = mounts.iter().filter(is_cover).map(path).collect();
-    let is_without = |folder: &&Writable| {
+    let guard = |folder: &Writable| {
         let git = folder.path().join(GIT);
-        !covered.iter().any(|target| target.starts_with(&git))
+        // One that is there already is not new, whatever is protected of it.
+        let is_covered =
+            covered.iter().any(|target| target.starts_with(&git)) || folder.has(OsStr::new(GIT));
+        GuardedFolder { folder: folder.clone(), is_covered }
     };
-    folders.iter().filter(is_without).cloned().collect()
+    folders.iter().map(guard).collect()
 }
 
 impl RepositoryWatch {
-    pub(super) fn begin(folders: Vec<Writable>) -> Self {
+    pub(super) fn begin(folders: Vec<GuardedFolder>) -> Self {
         let notices = if folders.is_empty() { None } else { notices(&folders).ok() };
         Self { folders, notices }
     }
 
-    /// Where one has appeared.
+    /// Where one has appeared that nothing protects.
     pub(super) fn appeared(&self) -> Option<PathBuf> {
-        let found = self.folders.iter().find(|folder| folder.has(OsStr::new(GIT)))?;
-        Some(found.path().join(GIT))
+        let is_new = |one: &&GuardedFolder| !one.is_covered && one.folder.has(OsStr::new(GIT));
+        Some(self.folders.iter().find(is_new)?.folder.path().join(GIT))
     }
 
     /// Readable when names have appeared.
@@ -60,26 +69,32 @@ impl RepositoryWatch {
         self.notices.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes the notices that have come; returns whether a repository is there.
+    /// Takes the notices that have come; returns whether a repository has appeared, or has taken the place of
+    /// a protected one.
     pub(super) fn take_notices(&mut self) -> bool {
+        let mut is_one = false;
         if let Some(notices) = &self.notices {
             let mut room = [MaybeUninit::uninit(); 4096];
             let mut reader = Reader::new(notices, &mut room);
             // What a program creates without end is not all taken at once.
             for _ in 0..NOTICES_MAX {
                 match reader.next() {
-                    Ok(_) | Err(Errno::INTR) => {}
+                    Ok(event) => {
+                        let is_lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                        is_one |= is_lost || event.file_name().is_some_and(|name| name == GIT_NAME);
+                    }
+                    Err(Errno::INTR) => {}
                     Err(_) => break,
                 }
             }
         }
-        self.appeared().is_some()
+        is_one
     }
 }
 
-fn notices(folders: &[Writable]) -> Result<OwnedFd, Errno> {
+fn notices(folders: &[GuardedFolder]) -> Result<OwnedFd, Errno> {
     let notices = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-    for folder in folders {
+    for GuardedFolder { folder, .. } in folders {
         let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
         let handle = format!("/proc/self/fd/{}", folder.handle().as_raw_fd());
         inotify::add_watch(&notices, handle, flags)?;
