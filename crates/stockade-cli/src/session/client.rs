@@ -35,6 +35,12 @@ impl Client {
         Ok(HostPlace::find()?.connect()?.map(|socket| Self { socket }))
     }
 
+    /// A connection to the host that is there.
+    #[cfg(test)]
+    pub(super) fn at(place: &HostPlace) -> Result<Self, SessionError> {
+        Ok(Self { socket: place.connect()?.ok_or("there is no host")? })
+    }
+
     /// The same; the host is started if there is none.
     pub(super) fn start() -> Result<Self, SessionError> {
         Ok(Self { socket: HostPlace::find()?.connect_or_start()? })
@@ -67,6 +73,11 @@ impl Client {
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(HostReply, Vec<OwnedFd>), SessionError> {
         self.send(request, descriptors).map_err(|error| lost(&error))?;
+        self.receive()
+    }
+
+    /// Waits for the answer to a request.
+    pub(super) fn receive(&self) -> Result<(HostReply, Vec<OwnedFd>), SessionError> {
         let timeout = Timespec::try_from(PATIENCE)?;
         let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
         if poll(&mut polled, Some(&timeout))? == 0 {

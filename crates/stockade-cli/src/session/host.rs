@@ -24,14 +24,22 @@ use super::table::{ConnectionId, EndOrders, SessionTable, refused};
 use crate::Answer;
 use crate::exit_code::Status;
 
-/// The host ends when it has kept no session for so long.
-const LINGER: Duration = Duration::from_secs(60);
 /// How long a connection has to say what it wants.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// More connections are closed at once.
 const CONNECTIONS_MAX: usize = 1024;
-/// How often it is looked whether the socket is still there.
-const LOOK_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long the host waits.
+#[derive(Debug, Clone, Copy)]
+struct HostPauses {
+    /// It ends when it has kept no session for so long.
+    linger: Duration,
+    /// How often it is looked whether the socket is still there.
+    look: Duration,
+}
+
+const PAUSES: HostPauses =
+    HostPauses { linger: Duration::from_secs(60), look: Duration::from_secs(5) };
 
 /// Keeps sessions until there are none any more. The listener is standard input.
 pub(crate) fn host() -> Answer {
@@ -42,16 +50,7 @@ pub(crate) fn host() -> Answer {
     raise_open_files();
     ioctl_fionbio(&listener, true)?;
     take_over(&listener)?;
-    let host = SessionHost {
-        place: HostPlace::find()?,
-        socket: identity(HostPlace::find()?.socket()),
-        listener,
-        connections: BTreeMap::new(),
-        next: 0,
-        table: SessionTable::default(),
-        empty_since: Some(Instant::now()),
-    };
-    host.serve()
+    SessionHost::new(HostPlace::find()?, listener, PAUSES).serve()
 }
 
 /// It holds descriptors of each session and each call, which may be more than the command that has started it
@@ -63,6 +62,7 @@ fn raise_open_files() {
 }
 
 struct SessionHost {
+    pauses: HostPauses,
     place: HostPlace,
     /// The socket that was there at the start.
     socket: Option<(u64, u64)>,
@@ -84,6 +84,19 @@ struct Connection {
 }
 
 impl SessionHost {
+    fn new(place: HostPlace, listener: OwnedFd, pauses: HostPauses) -> Self {
+        Self {
+            pauses,
+            socket: identity(place.socket()),
+            place,
+            listener,
+            connections: BTreeMap::new(),
+            next: 0,
+            table: SessionTable::default(),
+            empty_since: Some(Instant::now()),
+        }
+    }
+
     fn serve(mut self) -> Answer {
         loop {
             self.wait();
@@ -116,7 +129,8 @@ impl SessionHost {
             return Ok(false);
         }
         let since = *self.empty_since.get_or_insert(now);
-        if now.saturating_duration_since(since) < LINGER || !self.connections.is_empty() {
+        if now.saturating_duration_since(since) < self.pauses.linger || !self.connections.is_empty()
+        {
             return Ok(false);
         }
         let _lock = self.place.lock()?;
@@ -130,7 +144,8 @@ impl SessionHost {
 
     fn wait(&self) {
         let now = Instant::now();
-        let until = self.table.next_expiry().into_iter().chain(now.checked_add(LOOK_PAUSE)).min();
+        let until =
+            self.table.next_expiry().into_iter().chain(now.checked_add(self.pauses.look)).min();
         let rest = until.map(|until| until.saturating_duration_since(now));
         let timeout = rest.and_then(|rest| Timespec::try_from(rest).ok());
         let sockets = self.connections.values().map(|one| one.socket.as_fd());
@@ -299,4 +314,83 @@ const OTHER_VERSION_HINT: &str =
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs::symlink_metadata(path).ok()?;
     Some((found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::{self, JoinHandle};
+
+    use stockade::launch::SessionSpace;
+
+    use super::super::client::Client;
+    use super::super::message::{CallStart, RawPath, Selector, SessionStart};
+    use super::*;
+
+    const PAUSES: HostPauses =
+        HostPauses { linger: Duration::from_millis(300), look: Duration::from_millis(20) };
+
+    /// As long as anything takes on a busy machine.
+    const LONG: Duration = Duration::from_secs(120);
+
+    fn ask(client: &Client, request: HostRequest, descriptors: &[BorrowedFd<'_>]) -> HostReply {
+        client.ask(request, descriptors).unwrap().0
+    }
+
+    /// A host in a folder, which ends well, and a connection to it.
+    fn begin(folder: &Path) -> (JoinHandle<bool>, Client) {
+        let place = HostPlace::in_folder(folder);
+        let listener = place.listen().unwrap();
+        ioctl_fionbio(&listener, true).unwrap();
+        // Before the host starts, which ends soon if nobody comes.
+        let client = Client::at(&place).unwrap();
+        let host = SessionHost::new(place, listener, PAUSES);
+        client.send(HostRequest::List(None), &[]).unwrap();
+        let host = thread::spawn(move || host.serve().is_ok_and(|status| status.code() == 0));
+        assert!(matches!(client.receive().unwrap(), (HostReply::Listed { session: None, .. }, _)));
+        (host, client)
+    }
+
+    fn ends(host: JoinHandle<bool>) -> bool {
+        let begun = Instant::now();
+        while !host.is_finished() && begun.elapsed() < LONG {
+            thread::sleep(Duration::from_millis(10));
+        }
+        host.is_finished() && host.join().unwrap()
+    }
+
+    #[test]
+    fn the_host_ends_some_time_after_its_last_session_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (host, client) = begin(folder.path());
+        let place = HostPlace::in_folder(folder.path());
+        // Nor while somebody is connected.
+        thread::sleep(PAUSES.linger * 3);
+        let (root, session) = (RawPath::of(folder.path()), "work".to_owned());
+        let call = CallStart {
+            root: root.clone(),
+            session: session.clone(),
+            call: "call".to_owned(),
+            command: "true".to_owned(),
+            sets_folder: false,
+            interpreter: None,
+        };
+        let limits = SessionStart { idle_millis: 3_600_000, processes: 9, memory_bytes: 1 << 30 };
+        let space = SessionSpace::create(stockade::launch::FOLDER_LIMITS).unwrap();
+        let begun = ask(&client, HostRequest::Begin(call, limits), &space.descriptors());
+        assert!(matches!(begun, HostReply::Joined(_)), "{begun:?}");
+        // The session stays, and the host with it, when no call and no connection is left.
+        drop(client);
+        thread::sleep(PAUSES.linger * 3);
+        assert!(!host.is_finished());
+        let client = Client::at(&place).unwrap();
+        let since = Instant::now();
+        let selector = Selector { what: session, session: None, root: Some(root) };
+        let killed = ask(&client, HostRequest::Kill(selector), &[]);
+        assert!(matches!(killed, HostReply::Killed { calls: 0, session: true }), "{killed:?}");
+        drop(client);
+        assert!(ends(host));
+        assert!(since.elapsed() >= PAUSES.linger);
+        assert!(!place.socket().exists());
+        assert!(place.connect().unwrap().is_none());
+    }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
@@ -26,11 +26,14 @@ pub(super) struct HostPlace {
 
 impl HostPlace {
     pub(super) fn find() -> Result<Self, SessionError> {
-        let folder = folder()?;
-        Ok(Self { socket: folder.join("host.socket"), lock: folder.join("host.lock") })
+        Ok(Self::in_folder(&folder()?))
     }
 
-    pub(super) fn socket(&self) -> &std::path::Path {
+    pub(super) fn in_folder(folder: &Path) -> Self {
+        Self { socket: folder.join("host.socket"), lock: folder.join("host.lock") }
+    }
+
+    pub(super) fn socket(&self) -> &Path {
         &self.socket
     }
 
@@ -105,12 +108,7 @@ impl HostPlace {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(format!("remove {}: {error}", self.socket.display()).into()),
         }
-        let listener = unix_socket()?;
-        let bound = SocketAddrUnix::new(&self.socket).and_then(|address| {
-            bind(&listener, &address)?;
-            listen(&listener, BACKLOG)
-        });
-        bound.map_err(|errno| format!("make {}: {errno}", self.socket.display()))?;
+        let listener = self.listen()?;
         let program =
             std::env::current_exe().map_err(|error| format!("find our own program: {error}"))?;
         #[expect(clippy::disallowed_methods, reason = "it is this program again")]
@@ -122,6 +120,17 @@ impl HostPlace {
         command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().map_err(|error| format!("start the session host: {error}"))?;
         Ok(())
+    }
+
+    /// Creates the socket at which the host listens.
+    pub(super) fn listen(&self) -> Result<OwnedFd, SessionError> {
+        let listener = unix_socket()?;
+        let bound = SocketAddrUnix::new(&self.socket).and_then(|address| {
+            bind(&listener, &address)?;
+            listen(&listener, BACKLOG)
+        });
+        bound.map_err(|errno| format!("make {}: {errno}", self.socket.display()))?;
+        Ok(listener)
     }
 }
 
