@@ -334,6 +334,45 @@ fn no_sandbox_reaches_the_host() {
     assert!(told.code != 0 && !told.stdout.contains("reached"), "{told:?}");
 }
 
+/// Asks the host for its sessions from the folder of its socket, as another user, or as root with 0.
+const ASK_AS: &str = "import os, socket, sys
+user = int(sys.argv[1])
+if user != 0: os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(120); s.connect(\"host.socket\")
+try: s.send(sys.argv[2].encode()); heard = len(s.recv(9)) > 0
+except ConnectionError: heard = False
+print(os.geteuid(), heard)";
+
+#[test]
+fn another_user_is_not_heard_by_the_host() {
+    if !rustix::process::geteuid().is_root() {
+        return support::skip("root", "only root can become another user");
+    }
+    let scene = Scene::new();
+    scene.said("true");
+    let folder = scene.0.runtime().join("stockade");
+    let let_in = |folder_mode, socket_mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode;
+        fs::set_permissions(folder.join("host.socket"), mode(socket_mode)).unwrap();
+        fs::set_permissions(&folder, mode(folder_mode)).unwrap();
+    };
+    let list = json!({"protocol": 3, "request": {"list": null}}).to_string();
+    let asked = |user: &str| {
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", ASK_AS, user, &list]).current_dir(&folder);
+        Told::from(python.stdin(Stdio::null()).output().unwrap())
+    };
+    let kept_out = asked("65534");
+    // Even where the modes of the folder and of the socket are lost.
+    let_in(0o711, 0o777);
+    let (other, own) = (asked("65534"), asked("0"));
+    let_in(0o700, 0o700);
+    assert!(kept_out.stderr.contains("PermissionError"), "{kept_out:?}");
+    assert_eq!(other.stdout, "65534 False\n", "{other:?}");
+    // The control: the same as the user of the host.
+    assert_eq!(own.stdout, "0 True\n", "{own:?}");
+}
+
 #[test]
 fn an_idle_session_ends() {
     let scene = Scene::new();
@@ -577,13 +616,13 @@ fn a_call_that_leaves_much_running_is_told_in_short_and_can_be_listed_and_ended(
     let mark = marker();
     let serve = |port: &str| {
         format!(
-            "rm -f /tmp/up; python3 -c 'import os, socket, time
+            "rm -rf /tmp/up; mkdir /tmp/up; python3 -c 'import os, socket, time
 s = [socket.socket() for _ in range(600)]
 for n, one in enumerate(s): one.bind((\"127.0.0.1\", {port})); one.listen()
 for n in range(39):
     if os.fork() == 0: break
-open(\"/tmp/up\", \"w\").close(); time.sleep(600)' {mark} \"$(printf '%0150d' 0)\" & \
-         while [ ! -e /tmp/up ]; do sleep 0.01; done; sleep 0.5"
+open(\"/tmp/up/\" + str(os.getpid()), \"w\").close(); time.sleep(600)' {mark} \"$(printf '%0150d' 0)\" & \
+         while [ $(ls /tmp/up | wc -l) -lt 40 ]; do sleep 0.1; done"
         )
     };
     for _ in 0..2 {
