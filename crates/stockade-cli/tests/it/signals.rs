@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Project, eventually, marked, marker};
+use crate::support::{Project, Told, eventually, marked, marker, skip};
 
 #[test]
 fn whatever_ends_the_command_line_ends_the_tree() {
@@ -47,6 +47,62 @@ fn heeding_signals(command: &Command) -> Command {
     heeding.current_dir(command.get_current_dir().unwrap());
     heeding.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     heeding
+}
+
+#[test]
+fn as_the_first_process_of_a_pid_namespace_it_ends_its_call_and_reports_too() {
+    let project = Project::new();
+    let mut namespace = vec!["--mount", "--mount-proc", "--pid", "--fork"];
+    let user = rustix::process::geteuid();
+    if user.as_raw() == OVERFLOW_UID {
+        return skip("root", "in a user namespace the files of root would be this user's own");
+    }
+    if !user.is_root() {
+        namespace.extend(["--user", "--map-current-user"]);
+    }
+    if !Command::new("unshare").args(&namespace).arg("true").status().unwrap().success() {
+        return skip("userns", "no pid namespace of one's own");
+    }
+    for (signal, code) in [("TERM", 143), ("INT", 130)] {
+        let marker = marker();
+        project.script("wait.sh", &format!("sleep {marker}\n"));
+        let run = heeding_signals(&project.command(&["run", "--json", "--", "sh", "wait.sh"]));
+        let mut unshare = Command::new("unshare");
+        unshare.args(&namespace).arg(run.get_program()).args(run.get_args());
+        unshare.current_dir(run.get_current_dir().unwrap());
+        unshare.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = unshare.spawn().unwrap();
+        assert!(eventually(Duration::from_secs(60), || marked(&marker) >= 1), "never started");
+        let first = first_process_under(child.id());
+        let kill = Command::new("sh").args(["-c", "kill -$0 $1", signal, &first]).status();
+        assert!(kill.unwrap().success());
+        let told = Told::from(child.wait_with_output().unwrap());
+        assert_eq!((told.code, marked(&marker)), (code, 0), "{told:?}");
+        assert_eq!(told.json()["limit"], "cancelled", "{told:?}");
+    }
+    let journal = std::fs::read_to_string(project.journal()).unwrap();
+    let cancelled = |line: &&str| line.contains("\"cancelled\"");
+    assert_eq!(journal.lines().filter(cancelled).count(), 2, "{journal}");
+}
+
+/// The user whose files those of others seem to be in a user namespace: `/proc/sys/kernel/overflowuid`.
+const OVERFLOW_UID: u32 = 65534;
+
+/// The child of a process that has number 1 in its own namespace.
+fn first_process_under(parent: u32) -> String {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_it = |status: &str| {
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+        let is_first = field("NSpid:").is_some_and(|numbers| numbers.ends_with("\t1"));
+        is_first && field("PPid:").is_some_and(|pid| pid.trim() == parent.to_string())
+    };
+    let found = processes.filter_map(|entry| {
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        is_it(&status).then(|| entry.file_name().into_string().unwrap())
+    });
+    let found: Vec<String> = found.collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
 }
 
 #[test]

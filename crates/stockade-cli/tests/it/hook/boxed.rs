@@ -56,6 +56,27 @@ fn output_errors_and_exit_status_are_those_of_the_line() {
 }
 
 #[test]
+fn a_line_in_the_background_has_the_deadline_for_those_and_no_other() {
+    let project = Project::new();
+    let policy = project.beside("mine.toml");
+    let args = ["pre", "--mode", "auto", "--policy", policy.to_str().unwrap()];
+    let in_background = |limits: &str, line: &str| {
+        std::fs::write(&policy, format!("[limits]\n{limits}\n")).unwrap();
+        let mut event = bash(&project, line);
+        event["tool_input"]["run_in_background"] = true.into();
+        let input = output(&sent(&project, &args, &event))["updatedInput"].clone();
+        run(&project, input["command"].as_str().unwrap())
+    };
+    let told = in_background("background_max = \"1s\"", "sleep 600");
+    assert_eq!(told.code, 124, "{told:?}");
+    let told = in_background("wall = \"1s\"\nwall_max = \"1s\"", "sleep 3; echo done");
+    assert_eq!((told.code, told.stdout.as_str()), (0, "done\n"), "{told:?}");
+    // The control: a line that is not in the background has these.
+    let told = boxed(&project, &args, "sleep 600");
+    assert_eq!(told.code, 124, "{told:?}");
+}
+
+#[test]
 fn it_is_in_the_box() {
     let project = Project::new();
     std::fs::write(project.beside("home/private"), "key").unwrap();
