@@ -42,7 +42,7 @@ pub(crate) fn end_if_unsealed(stockade: &Stockade, report: &Report) {
         let Some(client) = Client::find()? else { return Ok(()) };
         let sessions = client.list()?;
         for session in sessions.iter().filter(|one| one.root.path() == stockade.root()) {
-            client.kill(&session.name, Some(&session.name), stockade.root())?;
+            client.kill_own_session(&session.name, stockade.root())?;
         }
         Ok(())
     };

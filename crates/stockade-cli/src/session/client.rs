@@ -146,12 +146,22 @@ impl Client {
         session: Option<&str>,
         root: &Path,
     ) -> Result<(u32, bool), SessionError> {
-        match self.ask(HostRequest::Kill(selector(what, session, root)), &[])? {
+        self.kill_but(0, selector(what, session, root))
+    }
+
+    /// Ends a session from within a call, which may be one of its calls and does not wait for itself.
+    pub(super) fn kill_own_session(&self, name: &str, root: &Path) -> Result<(), SessionError> {
+        self.kill_but(1, selector(name, Some(name), root)).map(drop)
+    }
+
+    /// The same; so many of the calls may stay.
+    fn kill_but(&self, stay: u32, selector: Selector) -> Result<(u32, bool), SessionError> {
+        match self.ask(HostRequest::Kill(selector), &[])? {
             (HostReply::Killed { calls, session }, _) => {
                 let until = Instant::now().checked_add(PATIENCE);
                 loop {
                     match self.ending()? {
-                        0 => return Ok((calls, session)),
+                        rest if rest <= stay => return Ok((calls, session)),
                         rest if until.is_none_or(|until| Instant::now() >= until) => {
                             let waited = PATIENCE.as_secs();
                             let what = "told to end, and still there after";

@@ -143,7 +143,11 @@ fn whoever_kills_the_keeper_of_an_interpreter_ends_it_and_the_next_call_begins_a
     assert!(report["notes"][0].as_str().unwrap().contains("begins anew"), "{report}");
     let killed = scene.python("one", "import os\nos.kill(os.getpid(), 9)", &[]);
     assert_eq!(killed.code, 137, "{killed:?}");
+    // Its session ends without waiting for the call itself.
     assert!(killed.stderr.contains(message!("leased.call-ended-next-call")), "{killed:?}");
+    assert_eq!(killed.stderr.lines().count(), 1, "{killed:?}");
+    let first = scene.python("two", "import os\nos.kill(os.getpid(), 9)", &[]);
+    assert_eq!((first.code, first.stderr.lines().count()), (137, 1), "{first:?}");
     let told = scene.python("one", "1 + 1", &[]);
     assert_eq!(told.stdout, "2\n", "{told:?}");
     // While it has a call, that is lost, and the command says so.
