@@ -145,8 +145,9 @@ fn unix_socket() -> rustix::io::Result<OwnedFd> {
 const OTHER_FOLDER_HINT: &str = "set XDG_RUNTIME_DIR to another folder for one of the two";
 
 /// The same where nothing can be told of its process.
-const UNSEEN_HINT: &str = "/proc must not hide processes (hidepid); a host of an older version ends by itself \
-                           once it keeps no session";
+const UNSEEN_HINT: &str = "/proc must not hide processes (hidepid), and before Linux 6.5 each of the two must \
+                           be visible in the pid namespace of the other; a host of an older version ends by \
+                           itself once it keeps no session";
 
 /// Whether the other end belongs to this user.
 fn is_ours(line: impl AsFd) -> io::Result<bool> {
