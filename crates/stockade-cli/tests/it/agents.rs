@@ -406,6 +406,71 @@ fn links_and_processes_that_an_agent_leaves_go_with_it() {
     });
 }
 
+/// Without right to list a folder, to remove from it, or to enter it, a sweep by its owner sees or removes
+/// nothing there.
+#[test]
+fn a_link_in_a_folder_that_the_agent_has_closed_is_removed_too() {
+    const SCRIPT: &str = "#!/bin/bash\ncd ~/.claude/projects && mkdir -p p/q && \
+        ln -s \"$1\" p/q/s.jsonl && ln -s \"$1\" s.jsonl && chmod $2 p/q && chmod $2 p && chmod $2 .\n";
+    Scene::each(|scene| {
+        for mode in ["0300", "0500", "0400", "0"] {
+            scene.write(".bashrc", "mine\n");
+            scene.write(".claude/projects/file", "kept\n");
+            scene.agent("claude", SCRIPT);
+            let victim = scene.home(".bashrc").display().to_string();
+            let folders = [".claude/projects", ".claude/projects/p", ".claude/projects/p/q"];
+            let open = || {
+                for folder in folders.map(|name| scene.home(name)) {
+                    fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+                }
+            };
+            let links = [".claude/projects/s.jsonl", ".claude/projects/p/q/s.jsonl"];
+            // Control: nothing removes them without the sandbox, and a line ends where they lead.
+            let bare = scene.bare("claude", &[&victim, mode]);
+            assert_eq!(bare.code, 0, "{mode}: {bare:?}");
+            open();
+            for link in links.map(|name| scene.home(name)) {
+                fs::write(&link, "evil\n").unwrap();
+                assert_eq!(scene.read(".bashrc"), "evil\n");
+                fs::remove_file(link).unwrap();
+            }
+            scene.write(".bashrc", "mine\n");
+            let told = scene.enter("claude", &[&victim, mode]);
+            assert_eq!(told.code, 0, "{mode}: {told:?}");
+            assert!(links.iter().all(|link| told.stderr.contains(link)), "{mode}: {told:?}");
+            open();
+            assert!(links.iter().all(|link| !scene.home(link).is_symlink()), "{mode}: {told:?}");
+            assert_eq!(scene.read(".claude/projects/file"), "kept\n", "it keeps its name");
+            fs::remove_dir_all(scene.home(".claude/projects")).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_folder_that_was_not_looked_through_is_not_shown_to_the_next_agent() {
+    Scene::each(|scene| {
+        // Deeper than is looked through.
+        fs::create_dir_all(scene.home(".claude/projects")).unwrap();
+        let script = "#!/bin/bash\ncd ~/.claude/projects; ls ..\n\
+            mkdir p; cd p; ln -s \"$1\" s.jsonl; for at in {1..70}; do mkdir d; cd d; done\n";
+        scene.agent("claude", script);
+        let victim = scene.home(".bashrc").display().to_string();
+        // Control: without the sandbox the link stays.
+        assert_eq!(scene.bare("claude", &[&victim]).code, 0);
+        assert!(scene.home(".claude/projects/p/s.jsonl").is_symlink());
+        fs::remove_dir_all(scene.home(".claude/projects")).unwrap();
+        for _ in 0..2 {
+            let told = scene.enter("claude", &[&victim]);
+            assert!(told.code == 0 && !told.stdout.contains("unchecked"), "{told:?}");
+            assert!(told.stderr.contains("projects.stockade-unchecked-"), "{told:?}");
+            assert!(!scene.home(".claude/projects").exists(), "{told:?}");
+        }
+        let names = fs::read_dir(scene.home(".claude")).unwrap().flatten();
+        let aside = names.filter(|one| one.file_name().to_string_lossy().contains("unchecked"));
+        assert_eq!(aside.count(), 2);
+    });
+}
+
 /// Ends the processes that have this as an argument, which only a test can have started.
 fn kill_marked(mark: &str) {
     for entry in fs::read_dir("/proc").unwrap().flatten() {

@@ -5,7 +5,7 @@
 //! link, crosses no mount, and never moves anything to another folder. So a second sandbox that swaps
 //! folders meanwhile gains nothing that it could not do itself.
 
-mod aside;
+pub(super) mod aside;
 mod sight;
 
 use std::ffi::{OsStr, OsString};
@@ -274,26 +274,30 @@ impl Absent {
             return Ok(None);
         };
         let Some(name) = self.names.get(at) else { return Ok(None) };
-        let aside = aside::rename(&folder, name)?;
+        let aside = aside::rename(&folder, name, "held")?;
         let way: PathBuf = self.names.iter().take(at).collect();
         Ok(Some(self.folder.join(way).join(aside)))
     }
 }
 
 /// How a folder is found that is only looked into.
-const LOOKING: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+pub(super) const LOOKING: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 /// How a folder is found in which a name is changed.
 const RENAMING: ResolveFlags = LOOKING.union(ResolveFlags::NO_XDEV);
 
 /// How to deal with folders that a sandbox has closed to their owner.
 #[derive(Clone, Copy)]
-enum Rights {
+pub(super) enum Rights {
     AsTheyAre,
     Taken,
 }
 
 impl Rights {
-    fn try_in<T>(self, folder: &OwnedFd, act: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(super) fn try_in<T>(
+        self,
+        folder: &OwnedFd,
+        act: impl Fn() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         match (act(), self) {
             (Err(Errno::ACCESS), Self::Taken) => {
                 aside::take_rights(folder)?;
@@ -304,7 +308,11 @@ impl Rights {
     }
 }
 
-fn open(at: BorrowedFd<'_>, name: &OsStr, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn open(
+    at: BorrowedFd<'_>,
+    name: &OsStr,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat2(at, name, flags, Mode::empty(), resolve)
 }

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 
 use self::files::{create, replace, write_new};
-use self::leftover_links::LinkSweep;
+use self::leftover_links::{LinkSweep, SweepBounds, is_unchecked};
 pub use self::program::installed_program;
 use super::scratch::{Room, Scratch};
 use crate::bounded;
@@ -208,7 +208,7 @@ impl AgentHome {
         let own = own_places();
         for (name, _) in names {
             let is_copied = profile.copied.iter().any(|one| name == one.name.as_str());
-            if is_copied || profile.is_private(&name) {
+            if is_copied || profile.is_private(&name) || is_unchecked(&name) {
                 continue;
             }
             if self.folder.parts.len() >= PARTS_MAX {
@@ -309,12 +309,9 @@ impl AgentHome {
 
     /// Removes links that the agent has left where it may write.
     fn sweep(&self) -> LinkSweep {
-        let mut sweep = LinkSweep::since(self.started);
+        let mut sweep = LinkSweep::since(self.started, SweepBounds::default());
         for name in &self.profile.write {
-            // A link in the agent's folder is the person's.
-            if let Ok(folder) = open_folder(self.machine.as_fd(), OsStr::new(name)) {
-                sweep.through(folder.as_fd(), &self.folder.path.join(name), 0);
-            }
+            sweep.written(&self.machine, &self.folder.path, OsStr::new(name));
         }
         sweep
     }

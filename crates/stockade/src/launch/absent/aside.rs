@@ -12,9 +12,13 @@ use crate::call::CallId;
 /// The longest name of a file, `NAME_MAX` of `linux/limits.h`.
 const NAME_MAX: usize = 255;
 
-/// Renames an entry: its new name.
-pub(super) fn rename(folder: &OwnedFd, name: &OsStr) -> Result<OsString, Errno> {
-    let aside = aside_of(name);
+/// Renames an entry: its new name, in which a word says why.
+pub(in crate::launch) fn rename(
+    folder: &OwnedFd,
+    name: &OsStr,
+    why: &str,
+) -> Result<OsString, Errno> {
+    let aside = aside_of(name, why);
     let rename = || {
         let flags = RenameFlags::NOREPLACE;
         match rustix::fs::renameat_with(folder, name, folder, &aside, flags) {
@@ -34,8 +38,8 @@ pub(super) fn rename(folder: &OwnedFd, name: &OsStr) -> Result<OsString, Errno> 
 }
 
 /// The name of a file, the suffix, and a random id; as much of the name as there is room for.
-fn aside_of(name: &OsStr) -> OsString {
-    let suffix = format!(".stockade-held-{}", CallId::new());
+fn aside_of(name: &OsStr, why: &str) -> OsString {
+    let suffix = format!(".stockade-{why}-{}", CallId::new());
     let room = NAME_MAX.saturating_sub(suffix.len());
     let mut aside: Vec<u8> = name.as_bytes().iter().copied().take(room).collect();
     aside.extend(suffix.into_bytes());
@@ -45,7 +49,15 @@ fn aside_of(name: &OsStr) -> OsString {
 /// Gives the owner of a folder all rights in it, besides those that others have. The handle names the
 /// folder itself, wherever somebody has moved it.
 pub(super) fn take_rights(folder: &OwnedFd) -> Result<(), Errno> {
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode) | Mode::RWXU;
+    set_mode(folder, Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode) | Mode::RWXU)
+}
+
+/// Takes all rights in a folder from everybody, by its handle.
+pub(in crate::launch) fn close(folder: &OwnedFd) -> Result<(), Errno> {
+    set_mode(folder, Mode::empty())
+}
+
+fn set_mode(folder: &OwnedFd, mode: Mode) -> Result<(), Errno> {
     let handle = format!("/proc/self/fd/{}", folder.as_raw_fd());
     rustix::fs::chmodat(CWD, handle, mode, AtFlags::empty())
 }
@@ -58,9 +70,11 @@ mod tests {
     fn a_name_of_any_length_gets_one_that_fits() {
         for len in [1, 200, 255] {
             let name = OsString::from("n".repeat(len));
-            let aside = aside_of(&name);
+            let aside = aside_of(&name, "held");
             assert!(aside.len() <= NAME_MAX && aside.to_string_lossy().contains(".stockade-held-"));
         }
-        assert!(aside_of(OsStr::new(".mcp.json")).to_string_lossy().starts_with(".mcp.json."));
+        assert!(
+            aside_of(OsStr::new(".mcp.json"), "held").to_string_lossy().starts_with(".mcp.json.")
+        );
     }
 }
