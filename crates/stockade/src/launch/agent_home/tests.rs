@@ -114,7 +114,7 @@ fn a_folder_that_is_not_looked_through_to_its_end_loses_its_name() {
         symlink(&victim, &link).unwrap();
         let goes_on = || {
             let file = fs::OpenOptions::new().append(true).create(true).open(&link);
-            file.and_then(|mut file| std::io::Write::write_all(&mut file, b"evil\n"))
+            file.and_then(|mut file| io::Write::write_all(&mut file, b"evil\n"))
         };
         // Control: with the name that it had the line ends where the link leads.
         goes_on().unwrap();
