@@ -181,6 +181,11 @@ impl Absent {
         &self.path
     }
 
+    /// The first name on the way down to it.
+    pub(super) fn first_name(&self) -> Option<&OsStr> {
+        self.names.first().map(OsString::as_os_str)
+    }
+
     /// Whether something is there now, or that cannot be seen.
     pub(super) fn has_appeared(&self) -> bool {
         !matches!(self.find(Rights::AsTheyAre, LOOKING), Ok(AbsentState::Nothing))

@@ -57,6 +57,8 @@ pub(super) struct WatchLoop<'a> {
     sights: BTreeMap<usize, Sight>,
     disk: Option<&'a mut Disk>,
     sampler: Sampler,
+    /// Whether it ends for protected paths that others create, too.
+    ends_for_others: bool,
     buffer: Vec<u8>,
 }
 
@@ -162,6 +164,7 @@ impl<'a> WatchLoop<'a> {
             sights: BTreeMap::new(),
             disk: None,
             sampler,
+            ends_for_others: false,
             buffer: Vec::with_capacity(BUFFER_BYTES),
         }
     }
@@ -173,6 +176,13 @@ impl<'a> WatchLoop<'a> {
             self.next_check = self.next_check.or_else(next);
         }
         self.disk = disk;
+        self
+    }
+
+    /// Also ends when somebody outside of the sandbox creates a protected path: nothing protects that from what
+    /// lives long. A folder of git that was there is read-only by then.
+    pub(super) fn ending_for_others(mut self) -> Self {
+        self.ends_for_others = true;
         self
     }
 
@@ -356,6 +366,10 @@ impl<'a> WatchLoop<'a> {
             let maker = self.tree.maker_of(one);
             if maker == Some(Maker::Other) && !self.sights.contains_key(&at) {
                 self.sights.extend(one.sight().map(|sight| (at, sight)));
+            }
+            let is_open = one.first_name().is_some_and(|name| name != ".git");
+            if self.ends_for_others && is_open && maker == Some(Maker::Other) {
+                return true;
             }
             makers.extend(maker);
         }

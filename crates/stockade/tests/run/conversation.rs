@@ -363,6 +363,22 @@ fn a_repository_that_appears_ends_what_is_left_running_beside_it() {
 }
 
 #[test]
+fn a_protected_path_that_the_host_creates_ends_what_is_left_running_beside_it() {
+    for name_of in [".mcp.json", ".envrc"] {
+        let project = Project::new();
+        let stockade = project.open(policy());
+        assert!(stockade.run(line("sleep 300 & :")).ok());
+        let left = stockade.sessions().get(&name("work")).left();
+        // Any other name ends nothing.
+        fs::write(project.path("notes.json"), "").unwrap();
+        assert!(!left[0].wait_end(Duration::from_millis(1500)));
+        fs::write(project.path(name_of), "").unwrap();
+        assert!(left[0].wait_end(LONG), "{name_of}");
+        assert!(project.path(name_of).exists());
+    }
+}
+
+#[test]
 fn a_repository_that_is_replaced_ends_what_is_left_running_beside_it() {
     let project = Project::new();
     fs::create_dir(project.path(".git")).unwrap();

@@ -1,5 +1,6 @@
 //! What a call of a session has left running: watched until it has ended too.
 
+use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +12,7 @@ use super::processes;
 use super::ring::LogRing;
 use crate::call::CallId;
 use crate::guarantee::Guarantee;
+use crate::launch::absent::Absent;
 use crate::launch::caller::CallerLink;
 use crate::launch::jail::lose_replaced;
 use crate::launch::ports::OpenPorts;
@@ -253,9 +255,13 @@ impl LeftRun {
         call.look(self.tree.running());
     }
 
-    /// The folders in which no repository may appear, watched from now on.
+    /// The folders in which no repository and no other protected path may appear, watched from now on.
     pub(super) fn repositories(&self) -> RepositoryWatch {
-        RepositoryWatch::begin(self.guards.repositories.clone())
+        let names = self.guards.absent.iter().filter_map(Absent::first_name);
+        RepositoryWatch::begin(
+            self.guards.repositories.clone(),
+            names.map(OsStr::to_owned).collect(),
+        )
     }
 
     /// Watches until none is left.
@@ -279,6 +285,7 @@ impl LeftRun {
         let seen = WatchLoop::new(&mut tree, Input::default(), started, &limits)
             .with_disk(guards.disk.as_mut())
             .with_caller(Some(&call.link))
+            .ending_for_others()
             .run(&guards.absent);
         ended(&seen, &guards)
     }

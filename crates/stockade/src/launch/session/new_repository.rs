@@ -3,7 +3,8 @@
 //! Its configuration and its hooks decide what git runs on the host, and the sandbox was made before there
 //! was anything to protect: what is left running there ends.
 
-use std::ffi::{CStr, OsStr};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,7 +18,6 @@ use crate::launch::absent::Writable;
 
 /// Where git keeps a repository, or says where it is.
 const GIT: &str = ".git";
-const GIT_NAME: &CStr = c".git";
 /// How many notices are taken at once.
 const NOTICES_MAX: usize = 4096;
 
@@ -33,6 +33,8 @@ pub(in crate::launch) struct GuardedFolder {
 #[derive(Debug)]
 pub(super) struct RepositoryWatch {
     folders: Vec<GuardedFolder>,
+    /// The first names of other paths that must not appear.
+    names: BTreeSet<OsString>,
     /// The kernel's notices about names that appear in them. Without any they are only looked at now and then.
     notices: Option<OwnedFd>,
 }
@@ -53,9 +55,9 @@ pub(in crate::launch) fn guarded(folders: &[Writable], mounts: &[Mount]) -> Vec<
 }
 
 impl RepositoryWatch {
-    pub(super) fn begin(folders: Vec<GuardedFolder>) -> Self {
+    pub(super) fn begin(folders: Vec<GuardedFolder>, names: BTreeSet<OsString>) -> Self {
         let notices = if folders.is_empty() { None } else { notices(&folders).ok() };
-        Self { folders, notices }
+        Self { folders, names, notices }
     }
 
     /// Where one has appeared that nothing protects.
@@ -69,8 +71,7 @@ impl RepositoryWatch {
         self.notices.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes the notices that have come; returns whether a repository has appeared, or has taken the place of
-    /// a protected one.
+    /// Takes the notices that have come; returns whether a repository or another of the names has appeared.
     pub(super) fn take_notices(&mut self) -> bool {
         let mut is_one = false;
         if let Some(notices) = &self.notices {
@@ -81,7 +82,9 @@ impl RepositoryWatch {
                 match reader.next() {
                     Ok(event) => {
                         let is_lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-                        is_one |= is_lost || event.file_name().is_some_and(|name| name == GIT_NAME);
+                        let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                        let is_guarded = |name: &OsStr| name == GIT || self.names.contains(name);
+                        is_one |= is_lost || name.is_some_and(is_guarded);
                     }
                     Err(Errno::INTR) => {}
                     Err(_) => break,
