@@ -245,7 +245,10 @@ pub(crate) fn pack<'a>(
         let in_proc = if in_proc { op::IN_PROC } else { 0 };
         let is_entered = matches!(mount, Mount::Hide { target } if **target == *cwd);
         let is_entered = if is_entered { op::ENTERED } else { 0 };
-        let one = Op { flags: one.flags | may_make | in_proc | is_entered, ..one };
+        let is_shared =
+            matches!(mount, Mount::Folder { .. }) && is_in_session(before, mount.target());
+        let is_shared = if is_shared { op::SHARED } else { 0 };
+        let one = Op { flags: one.flags | may_make | in_proc | is_entered | is_shared, ..one };
         let moved = if matches!(mount, Mount::Session { .. }) {
             moved_into(mount.target(), before, blob)?
         } else {
@@ -446,6 +449,12 @@ fn is_folder(file: BorrowedFd<'_>) -> io::Result<bool> {
 /// Returns whether a missing path may be made: not inside a folder of the host.
 fn may_make(before: &[Mount], target: &CStr) -> bool {
     !matches!(nearest(before, target), Some(Mount::Bind { .. } | Mount::Proc { .. }))
+}
+
+/// Whether a path lies in the folder of a session, and nothing of the host is mounted there.
+fn is_in_session(before: &[Mount], target: &CStr) -> bool {
+    let is_covered = before.iter().any(|mount| mount.target() == target);
+    matches!(nearest(before, target), Some(Mount::Session { .. })) && !is_covered
 }
 
 /// The mount that a path lies in; none for the root itself.

@@ -325,6 +325,8 @@ pub(crate) mod op {
     pub(crate) const ENTERED: u32 = 1 << 4;
     /// What is taken aside does not stay where it was.
     pub(crate) const MOVED: u32 = 1 << 5;
+    /// The folder is in that of the session: an earlier call may have made it, and closed it.
+    pub(crate) const SHARED: u32 = 1 << 6;
 }
 
 // SAFETY: integers only, and the assertion below shows no padding.

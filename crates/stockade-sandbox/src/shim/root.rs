@@ -98,7 +98,7 @@ fn apply_in_child(plan: &mut ReceivedPlan, root: Fd, one: &Op) -> Result<(), Ste
         }
         op::PROC => mount_new(c"proc", Step::MountProc, plan, root, one),
         op::TERMINALS => mount_new(c"devpts", Step::MountTerminals, plan, root, one),
-        op::FOLDER => place_in_child(root, target, one).at(Step::MakeEntry).map(sys::close),
+        op::FOLDER => make_folder_in_child(root, target, one).at(Step::MakeEntry),
         op::FILE => {
             let (dir, name) = parent_of(root, target, one).at(Step::MakeEntry)?;
             let file = mounts::make_file(dir, name.text(), one.mode).at(Step::MakeEntry)?;
@@ -149,13 +149,26 @@ fn apply_in_child(plan: &mut ReceivedPlan, root: Fd, one: &Op) -> Result<(), Ste
     }
 }
 
+/// Makes a folder, or opens again one that an earlier call of the session has closed.
+fn make_folder_in_child(root: Fd, target: &CStr, one: &Op) -> sys::Result<()> {
+    let place = place_in_child(root, target, one)?;
+    if one.flags & op::SHARED != 0 {
+        mounts::set_mode(place, one.mode)?;
+    }
+    sys::close(place);
+    Ok(())
+}
+
+/// As a `/tmp` is open to all.
+const STICKY: u32 = 0o1777;
+
 /// Mounts the folder of the session, of which the shim has taken a copy.
 fn attach_session_in_child(plan: &ReceivedPlan, root: Fd, one: &Op) -> Result<(), StepError> {
     let folder = plan.session_folder;
     let attributes = attr::NOSUID | attr::NODEV;
     mounts::set_attributes(folder, attributes, Depth::One).at(Step::MountSession)?;
     // It belongs to the user of the calls, and an earlier one may have closed it to all.
-    mounts::open_to_all(folder).at(Step::MountSession)?;
+    mounts::set_mode(folder, STICKY).at(Step::MountSession)?;
     let place = place_in_child(root, plan.text(one.target), one).at(Step::FindPlace)?;
     mounts::attach(folder, place).at(Step::MountSession)?;
     sys::close(folder);

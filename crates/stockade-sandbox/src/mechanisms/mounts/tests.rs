@@ -78,4 +78,21 @@ fn covers_are_made_before_others_can_rename_what_is_on_the_way_to_them() {
     // Elsewhere nobody else can rename anything.
     let elsewhere = [project(c"/w/p"), hidden(c"/w/p/.env"), session(), home()];
     assert_eq!(kinds(&elsewhere), [op::BIND, op::HIDE, op::SESSION, op::FOLDER]);
+    // What an earlier call has closed there is opened again, and nothing of the host is touched.
+    let is_opened = |list: &[Mount]| {
+        let mut blob = Blob::new();
+        let packed = pack((list, c"/"), Identity::of_caller(), 1, &mut blob).unwrap();
+        packed.ops.iter().any(|one| one.flags & op::SHARED != 0)
+    };
+    assert!(is_opened(&elsewhere));
+    let own =
+        Mount::Memory { target: c"/tmp".to_owned(), bytes_max: 1, files_max: 1, mode: 0o1777 };
+    for list in [
+        vec![own, home()],
+        vec![project(c"/tmp/home"), session(), home()],
+        vec![session(), project(c"/tmp"), home()],
+        vec![session(), project(c"/tmp/home"), home()],
+    ] {
+        assert!(!is_opened(&list));
+    }
 }

@@ -194,12 +194,11 @@ pub(crate) fn handle(path: &CStr) -> Result<Fd> {
     super::open_as(super::AT_FDCWD, path, O_PATH)
 }
 
-/// Lets everybody use a folder as `/tmp` is used.
-pub(crate) fn open_to_all(folder: Fd) -> Result<()> {
-    const STICKY: usize = 0o1777;
+/// Sets the permissions of a folder; what is none is an error.
+pub(crate) fn set_mode(folder: Fd, mode: u32) -> Result<()> {
     let name = c".".as_ptr().expose_provenance();
     // SAFETY: the kernel reads the name up to its NUL.
-    unsafe { call(nr::FCHMODAT, [folder as usize, name, STICKY, 0, 0, 0]) }.map(drop)
+    unsafe { call(nr::FCHMODAT, [folder as usize, name, mode as usize, 0, 0, 0]) }.map(drop)
 }
 
 /// A handle on the working directory.
