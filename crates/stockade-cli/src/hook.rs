@@ -13,8 +13,8 @@ mod project;
 
 use std::io::Read as _;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use answer::{Answer, DecidedAnswer};
@@ -22,11 +22,6 @@ use clap::error::ErrorKind;
 use event::{Event, Kind};
 pub(crate) use guard::guard;
 pub(crate) use judge::program;
-use signal_hook::consts::{
-    SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
-    SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
-};
-use signal_hook::flag::register_conditional_shutdown;
 use stockade::policy::Decision;
 
 use crate::args::{Agent, Hook, HookOptions, When};
@@ -47,8 +42,7 @@ pub(crate) fn is_meant() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == "hook")
 }
 
-/// From here on a panic is an answer, too, also in a build that aborts after it, and a signal ends this
-/// process with the status that refuses.
+/// From here on a panic is an answer, too, also in a build that aborts after it.
 pub(crate) fn prepare() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
@@ -56,19 +50,7 @@ pub(crate) fn prepare() {
         refuse(&why);
         leave();
     }));
-    for signal in ENDING {
-        // One that cannot be caught is none that this system has.
-        let caught = register_conditional_shutdown(signal, 2, Arc::new(AtomicBool::new(true)));
-        let _unknown = caught.is_err();
-    }
 }
-
-/// The signals that end a process by default and can be caught. An agent takes a hook that was ended by one
-/// for a hook that has nothing to say, and goes on. `SIGABRT` is also what ends us for want of memory.
-const ENDING: [i32; 15] = [
-    SIGHUP, SIGINT, SIGQUIT, SIGTRAP, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU,
-    SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO, SIGSYS,
-];
 
 #[expect(clippy::exit, reason = "after a panic nothing else may run and change the status")]
 fn leave() -> ! {
@@ -133,7 +115,8 @@ fn end_in_time() {
     if ANSWERS.fetch_add(1, Ordering::SeqCst) == 0 {
         refuse(&format!("no decision within {} seconds", DEADLINE.as_secs()));
     }
-    // Also an answer that nobody takes has an end.
+    // Also an answer that nobody takes has an end, and no other is put behind it.
+    guard::tell_answered();
     leave();
 }
 
@@ -157,7 +140,7 @@ fn answered(options: &HookOptions, phase: Phase) -> Result<Answer, String> {
     };
     if let Some(kind) = kind {
         KIND.get_or_init(|| kind);
-        guard::tell(kind);
+        guard::tell_kind(kind);
     }
     drop(event);
     fail_on_purpose();
@@ -200,7 +183,16 @@ fn say(answer: Answer, agent: Agent) -> ExitCode {
         Answer::Decided(decided) => Some(decided.reason.clone()),
     };
     let Some(wire) = answer.wire(kind, agent) else { return Status::Ok.into() };
-    match (print::json(&wire), restriction) {
+    let printed = print::json(&wire);
+    let status = said(printed, restriction);
+    guard::tell_answered();
+    status
+}
+
+/// The status of an answer that was printed, or could not be; `restriction` is its reason if the agent must not go
+/// on without it.
+fn said(printed: Result<(), print::StdoutError>, restriction: Option<String>) -> ExitCode {
+    match (printed, restriction) {
         (Ok(()), None) => Status::Ok.into(),
         (Ok(()), Some(_)) if print::has_reader() => Status::Ok.into(),
         // Where nobody hears the answer, the status has to give it.
@@ -229,6 +221,7 @@ fn refuse(why: &str) -> ExitCode {
         // If nobody takes it, the status still refuses.
         let _unheard = print::json(&wire).is_err();
     }
+    guard::tell_answered();
     Status::Blocked.into()
 }
 

@@ -127,6 +127,7 @@ mod sample;
 mod session;
 #[cfg(any(test, clippy, feature = "fuzzing"))]
 mod shim;
+mod signal_queue;
 mod sockets;
 mod spawn;
 mod start;
@@ -161,6 +162,7 @@ pub use running::{Cause, EndFolder, Ended, LostShim, Running, Status};
 pub use rustix::io::Errno;
 pub use sample::Sample;
 pub use session::{FolderLimits, InSession, Leftovers, SessionSpace};
+pub use signal_queue::SignalQueue;
 pub use sockets::{SandboxNetwork, SandboxSockets};
 pub use start::{Spec, StartError, Stdin, TerminalSize, start, start_jailed, start_jailed_if};
 #[cfg(feature = "fault-injection")]

@@ -52,7 +52,7 @@ pub use session::{
 };
 pub use stockade_sandbox::{
     FolderLimits, ForkSide, Origin, PeerDifference, PoolSize, SandboxPool, SessionSpace,
-    fork_supervisor, peer_difference, peer_uid, return_large_blocks, take_inherited,
+    SignalQueue, fork_supervisor, peer_difference, peer_uid, return_large_blocks, take_inherited,
 };
 pub use warm::WarmState;
 
