@@ -242,7 +242,7 @@ impl Performer<'_> {
         let joined = call.session.as_ref().map(|name| Membership::join(&stockade, &call, name));
         let membership = match joined.transpose() {
             Ok(membership) => membership,
-            Err(error) => return stockade.unjoined(call, &error.to_string()),
+            Err(error) => return stockade.unjoined(call, &print::chain(&*error)),
         };
         // A hook may have to see all of the output first.
         let is_streamed = is_streamed && !stockade.has_post_hooks();

@@ -20,8 +20,9 @@ pub(crate) fn ps(ps: &Ps) -> Answer {
         Some(client) => client.list()?,
         None => Vec::new(),
     };
-    if let Some(name) = &ps.session {
-        sessions.retain(|session| session.name == name.as_str());
+    if let Some(name) = &ps.scope.session {
+        let root = root(&ps.scope.root);
+        sessions.retain(|session| session.name == name.as_str() && session.root.path() == root);
     }
     if ps.json {
         let all: Vec<Value> = sessions.iter().map(wire).collect();
@@ -46,7 +47,14 @@ pub(crate) fn logs(logs: &Logs) -> Answer {
         return Ok(Status::Ok);
     };
     let session = logs.scope.session.as_ref().map(SessionName::as_str);
-    print::bytes(&client.log(&logs.what, session, &root(&logs.scope.root))?)?;
+    match client.log(&logs.what, session, &root(&logs.scope.root))? {
+        Some(log) => print::bytes(&log)?,
+        None => print::note(&format!(
+            "nothing is left running that {:?} names; stockade ps shows what is, and stockade audit show how \
+             the rest has ended",
+            logs.what
+        )),
+    }
     Ok(Status::Ok)
 }
 
@@ -111,9 +119,13 @@ fn left(left: &LeftInfo) -> Vec<String> {
     // Processes that share a socket have its port in common.
     let mut seen = BTreeSet::new();
     for process in &left.processes {
-        let new = process.ports.iter().filter(|port| seen.insert(**port));
-        let ports: Vec<String> = new.map(|port| format!("  :{port}")).collect();
-        let ports = ports.concat();
+        let ports = match &process.ports {
+            Some(ports) => {
+                let new = ports.iter().filter(|port| seen.insert(**port));
+                new.map(|port| format!("  :{port}")).collect::<Vec<_>>().concat()
+            }
+            None => "  ports unknown".to_owned(),
+        };
         lines.push(format!("    {:>6}  {}{ports}", process.pid, escape_line(&process.command)));
     }
     lines
@@ -142,4 +154,34 @@ fn wire(session: &SessionInfo) -> Value {
         "calls_total": session.total_calls,
         "calls": session.calls.iter().map(call).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::ProcessInfo;
+
+    #[test]
+    fn ports_are_listed_once_and_those_that_are_not_known_are_no_absent_ones() {
+        let process = |pid, ports: Option<&[u16]>| ProcessInfo {
+            pid,
+            command: "x".to_owned(),
+            ports: ports.map(<[u16]>::to_vec),
+        };
+        let processes = vec![
+            process(2, Some(&[80, 81])),
+            process(3, Some(&[80])),
+            process(4, None),
+            process(5, Some(&[])),
+        ];
+        assert_eq!(
+            left(&LeftInfo { processes, ..LeftInfo::default() }),
+            [
+                "         2  x  :80  :81",
+                "         3  x",
+                "         4  x  ports unknown",
+                "         5  x"
+            ]
+        );
+    }
 }

@@ -105,7 +105,10 @@ pub(crate) fn perform(
                 }
                 // The agent has asked for the line and not for a session.
                 Err(error) if place.is_some_and(|place| place.is_optional) => {
-                    print::note(&format!("this line shares nothing with others: {error}"));
+                    print::note(&format!(
+                        "this line shares nothing with others: {}",
+                        print::chain(&*error)
+                    ));
                     None
                 }
                 Err(error) => return Err(error),

@@ -28,6 +28,8 @@ pub(crate) use self::client::Client;
 pub(crate) use self::host::host;
 pub(crate) use self::interpreter::code;
 pub(crate) use self::membership::{Membership, Waits};
+#[cfg(test)]
+pub(crate) use self::message::ProcessInfo;
 pub(crate) use self::message::{CallInfo, LeftInfo, SessionInfo};
 pub(crate) use self::supervisor::{FrontEnd, supervised};
 use crate::print;
@@ -42,7 +44,12 @@ pub(crate) fn end_if_unsealed(stockade: &Stockade, report: &Report) {
         let Some(client) = Client::find()? else { return Ok(()) };
         let sessions = client.list()?;
         for session in sessions.iter().filter(|one| one.root.path() == stockade.root()) {
-            client.kill_own_session(&session.name, stockade.root())?;
+            // The call itself may still be in its own.
+            if report.session_name() == Some(&session.name) {
+                client.kill_own_session(&session.name, stockade.root())?;
+            } else {
+                client.kill(&session.name, Some(&session.name), stockade.root())?;
+            }
         }
         Ok(())
     };

@@ -314,6 +314,11 @@ impl Policy {
         self.require.in_tier(tier, self.network, &self.ports)
     }
 
+    /// How well the network has to be kept in a session where another call has opened ports.
+    pub fn required_of_shared_network(&self) -> Option<Kept> {
+        self.require.of_shared_network(self.tier)
+    }
+
     /// What a person should know about the files and rules that were read, a line each.
     pub fn notes(&self) -> Vec<String> {
         let about = |note: &rules::Note| {

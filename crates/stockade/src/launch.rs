@@ -58,6 +58,7 @@ pub use warm::WarmState;
 
 use self::run::SupervisedRun;
 pub(crate) use self::run::{FinishedRun, SessionResult};
+pub(crate) use self::session::lower_network;
 use crate::files::changes::Snapshot;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, FailureKind, Outcome, Usage};

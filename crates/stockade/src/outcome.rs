@@ -53,8 +53,8 @@ pub struct LeftProcess {
     pub pid: u32,
     /// Its command line.
     pub command: String,
-    /// The TCP ports on which it listens.
-    pub ports: Vec<u16>,
+    /// The TCP ports on which it listens; none if they are not known, because the process hides its open files.
+    pub ports: Option<Vec<u16>>,
 }
 
 /// Something that a sandbox refused to a program, known from the mechanism that refused it or from what the

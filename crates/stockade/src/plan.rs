@@ -93,6 +93,8 @@ pub(crate) type Requirements = BTreeMap<Guarantee, Kept>;
 pub(crate) struct Terms {
     /// The guarantees without which nothing runs.
     pub(crate) require: Requirements,
+    /// How well the network has to be kept in a session where another call has opened ports.
+    pub(crate) shared_network: Option<Kept>,
     /// What the report says if the program fails.
     pub(crate) hints: Vec<String>,
 }
@@ -128,8 +130,8 @@ impl Plan {
                 let description = describe(tier, &confinement, machine)?;
                 let otherwise = otherwise(tier, &confinement, machine);
                 let until = until(confinement.limits.wall.saturating_sub(spent));
-                let Confinement { require, hints, .. } = confinement;
-                let terms = Terms { require, hints };
+                let Confinement { require, shared_network, hints, .. } = confinement;
+                let terms = Terms { require, shared_network, hints };
                 let cleared = *cleared;
                 let plan =
                     ProgramPlan { cleared, tier, description, otherwise, terms, spent, until };

@@ -10,8 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{CallId, Tool, ToolCall};
+use crate::confine::Ports;
 use crate::gate::{HookMessages, Refusal, Settlement};
 use crate::journal::record::Reply;
+use crate::launch::lower_network;
 use crate::limits::LimitHit;
 use crate::outcome::{Exit, Failure, Outcome};
 use crate::policy::Ruling;
@@ -198,6 +200,14 @@ impl Report {
         }
     }
 
+    /// The session that the call ran in.
+    pub fn session_name(&self) -> Option<&str> {
+        match &self.body {
+            Body::Ran(outcome) => outcome.session.as_ref().map(|session| session.name.as_str()),
+            Body::Refused(_) | Body::Failed(_) => None,
+        }
+    }
+
     /// Whether protected folders of git may still be written by a handle that its sandbox has passed on. Then
     /// whatever is left running in the project has to end.
     pub fn is_unsealed(&self) -> bool {
@@ -214,6 +224,15 @@ impl Report {
         {
             outcome.notes.push(what.to_owned());
             self.is_cancelled_by_other = true;
+        }
+    }
+
+    /// Notes ports that other calls of its session had open in its network while it ran.
+    pub fn note_ports_of_others(&mut self, ports: &Ports) {
+        if let Body::Ran(outcome) = &mut self.body
+            && outcome.session.is_some()
+        {
+            lower_network(&mut outcome.enforcement, ports);
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Instant;
 pub use self::builder::{Builder, OpenError, default_journal};
 pub use self::running::{Canceller, Running, StdinWriter, TerminalHandle};
 use crate::call::ToolCall;
+use crate::confine::{Network, Ports};
 use crate::gate::HookMessages;
 use crate::gate::{Gate, Permit, Retry, Verdict};
 use crate::journal::EntryId;
@@ -237,6 +238,12 @@ impl Stockade {
     /// What calls of one session share, and what they have left running.
     pub fn sessions(&self) -> &Sessions {
         self.warm.sessions()
+    }
+
+    /// The ports that its calls open in the network of their session; none if they do not share that.
+    pub fn session_ports(&self) -> Option<&Ports> {
+        let policy = self.gate.examiner().policy();
+        (policy.network == Network::Loopback).then_some(&policy.ports)
     }
 
     /// The real path of the project root.

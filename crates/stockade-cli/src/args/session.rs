@@ -35,9 +35,8 @@ pub(crate) const NO_AGENT: &str = "none";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ps {
-    /// Only this session
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<SessionName>,
+    #[command(flatten)]
+    pub(crate) scope: SessionScope,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -29,11 +29,11 @@ pub(super) fn command(
         return None;
     }
     let mut words = vec![program.to_owned(), verb.to_owned(), format!("--session={session}")];
+    words.push(format!("--root={}", root.to_str()?));
     match (verb, rest) {
         ("ps", []) => {}
         ("ps", ["--json"]) => words.push("--json".to_owned()),
         ("logs" | "kill", [what]) if !what.starts_with('-') => {
-            words.push(format!("--root={}", root.to_str()?));
             words.push((*what).to_owned());
         }
         _ => return None,
@@ -59,7 +59,8 @@ mod tests {
     fn only_the_commands_themselves_are_taken_and_only_for_the_own_session() {
         let (own, root) = ("s-1".parse().unwrap(), Path::new("/r"));
         let taken = |line: &str| command(line, "/opt/stockade", &own, root);
-        assert_eq!(taken("stockade ps").as_deref(), Some("/opt/stockade ps --session=s-1"));
+        let ps = "/opt/stockade ps --session=s-1 --root=/r";
+        assert_eq!(taken("stockade ps").as_deref(), Some(ps));
         let kill = "/opt/stockade kill --session=s-1 --root=/r 3000";
         assert_eq!(taken("  stockade   kill 3000 ").as_deref(), Some(kill));
         assert!(taken("/opt/stockade logs 01AB").is_some());

@@ -1,5 +1,6 @@
 //! A command's connection to the session host.
 
+use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -66,36 +67,39 @@ impl Client {
         send(&self.socket, &envelope, descriptors)
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks for a `purpose`, which completes "could not …", and waits for the answer.
     pub(super) fn ask(
         &self,
+        purpose: &str,
         request: HostRequest,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(HostReply, Vec<OwnedFd>), SessionError> {
-        self.send(request, descriptors).map_err(|error| lost(&error))?;
-        self.receive()
+        self.send(request, descriptors)
+            .map_err(|error| failed(purpose, &format!("the session host is gone: {error}")))?;
+        self.receive(purpose)
     }
 
     /// Waits for the answer to a request.
-    pub(super) fn receive(&self) -> Result<(HostReply, Vec<OwnedFd>), SessionError> {
-        let timeout = Timespec::try_from(PATIENCE)?;
+    pub(super) fn receive(&self, purpose: &str) -> Result<(HostReply, Vec<OwnedFd>), SessionError> {
+        let fail = |why: &dyn Display| failed(purpose, why);
+        let lost = |error: io::Error| fail(&format!("the session host is gone: {error}"));
+        let timeout = Timespec::try_from(PATIENCE).map_err(|error| fail(&error))?;
         let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
-        if poll(&mut polled, Some(&timeout))? == 0 {
-            return Err(
-                "the session host does not answer; hint: end it, and its sessions with it: \
-                        pkill -f 'stockade session-host'"
-                    .into(),
-            );
+        if poll(&mut polled, Some(&timeout)).map_err(|errno| fail(&errno))? == 0 {
+            return Err(fail(
+                &"the session host does not answer\nhint: end it, and its sessions with it: pkill -f \
+                  'stockade session-host'",
+            ));
         }
-        let packet = Packet::receive(&self.socket).map_err(|error| lost(&error))?;
-        let packet = packet.ok_or("the session host has closed the connection")?;
-        match packet.read::<FromHost>()? {
+        let packet = Packet::receive(&self.socket).map_err(lost)?;
+        let packet = packet.ok_or_else(|| fail(&"the session host has closed the connection"))?;
+        match packet.read::<FromHost>().map_err(|error| fail(&error))? {
             FromHost::Reply(HostReply::Refused { why, hint }) => Err(match hint {
-                Some(hint) => format!("{why}\nhint: {hint}").into(),
-                None => why.into(),
+                Some(hint) => fail(&format!("{why}\nhint: {hint}")),
+                None => fail(&why),
             }),
             FromHost::Reply(reply) => Ok((reply, packet.descriptors)),
-            FromHost::End(_) | FromHost::Visit => Err("the session was ended".into()),
+            FromHost::End(_) | FromHost::Visit => Err(fail(&"the session was ended")),
         }
     }
 
@@ -104,10 +108,11 @@ impl Client {
         let mut all: Vec<SessionInfo> = Vec::new();
         let mut from = None;
         loop {
-            let (session, next) = match self.ask(HostRequest::List(from), &[])? {
-                (HostReply::Listed { session, next }, _) => (session, next),
-                (other, _) => return Err(unexpected(&other)),
-            };
+            let (session, next) =
+                match self.ask("list the sessions", HostRequest::List(from), &[])? {
+                    (HostReply::Listed { session, next }, _) => (session, next),
+                    (other, _) => return Err(unexpected(&other)),
+                };
             if let Some(session) = session {
                 match all.last_mut().filter(|last| last.is_same(&session)) {
                     Some(last) => last.calls.extend(session.calls),
@@ -121,19 +126,23 @@ impl Client {
         }
     }
 
-    /// The last output of what a call has left running.
+    /// The last output of what a call has left running; nothing if nothing is of that name.
     pub(crate) fn log(
         &self,
         what: &str,
         session: Option<&str>,
         root: &Path,
-    ) -> Result<Vec<u8>, SessionError> {
+    ) -> Result<Option<Vec<u8>>, SessionError> {
         let selector = selector(what, session, root);
-        match self.ask(HostRequest::Log(selector), &[])? {
+        let purpose = format!("show the output of {what:?}");
+        match self.ask(&purpose, HostRequest::Log(selector), &[])? {
             (HostReply::Log { .. }, descriptors) => {
-                let log = descriptors.into_iter().next().ok_or("the log did not come along")?;
-                Ok(LogRing::from_descriptor(log)?.read()?)
+                let log = descriptors.into_iter().next();
+                let log = log.ok_or_else(|| format!("{purpose}: it did not come along"))?;
+                let read = LogRing::from_descriptor(log).and_then(|log| log.read());
+                Ok(Some(read.map_err(|error| format!("{purpose}: {error}"))?))
             }
+            (HostReply::Absent, _) => Ok(None),
             (other, _) => Err(unexpected(&other)),
         }
     }
@@ -146,17 +155,23 @@ impl Client {
         session: Option<&str>,
         root: &Path,
     ) -> Result<(u32, bool), SessionError> {
-        self.kill_but(0, selector(what, session, root))
+        self.kill_but(0, &format!("end {what:?}"), selector(what, session, root))
     }
 
-    /// Ends a session from within a call, which may be one of its calls and does not wait for itself.
+    /// Ends a session from within one of its calls, which it does not wait for.
     pub(super) fn kill_own_session(&self, name: &str, root: &Path) -> Result<(), SessionError> {
-        self.kill_but(1, selector(name, Some(name), root)).map(drop)
+        let purpose = format!("end the session {name}");
+        self.kill_but(1, &purpose, selector(name, Some(name), root)).map(drop)
     }
 
     /// The same; so many of the calls may stay.
-    fn kill_but(&self, stay: u32, selector: Selector) -> Result<(u32, bool), SessionError> {
-        match self.ask(HostRequest::Kill(selector), &[])? {
+    fn kill_but(
+        &self,
+        stay: u32,
+        purpose: &str,
+        selector: Selector,
+    ) -> Result<(u32, bool), SessionError> {
+        match self.ask(purpose, HostRequest::Kill(selector), &[])? {
             (HostReply::Killed { calls, session }, _) => {
                 let until = Instant::now().checked_add(PATIENCE);
                 loop {
@@ -164,10 +179,11 @@ impl Client {
                         rest if rest <= stay => return Ok((calls, session)),
                         rest if until.is_none_or(|until| Instant::now() >= until) => {
                             let waited = PATIENCE.as_secs();
-                            let what = "told to end, and still there after";
-                            return Err(
-                                format!("{rest} of {calls} calls: {what} {waited} s").into()
-                            );
+                            return Err(format!(
+                                "{purpose}: {rest} of {calls} calls were told to end, and are still there \
+                                 after {waited} s"
+                            )
+                            .into());
                         }
                         _ => thread::sleep(LOOK_PAUSE),
                     }
@@ -179,11 +195,16 @@ impl Client {
 
     /// How many of the calls that it has ended are not gone yet.
     fn ending(&self) -> Result<u32, SessionError> {
-        match self.ask(HostRequest::Ending, &[])? {
+        match self.ask("wait for the end of calls", HostRequest::Ending, &[])? {
             (HostReply::Ending { calls }, _) => Ok(calls),
             (other, _) => Err(unexpected(&other)),
         }
     }
+}
+
+/// What could not be done, and why.
+fn failed(purpose: &str, why: &dyn Display) -> SessionError {
+    format!("{purpose}: {why}").into()
 }
 
 fn selector(what: &str, session: Option<&str>, root: &Path) -> Selector {
@@ -191,10 +212,6 @@ fn selector(what: &str, session: Option<&str>, root: &Path) -> Selector {
     Selector { what: what.to_owned(), session, root: Some(RawPath::of(root)) }
 }
 
-fn lost(error: &io::Error) -> String {
-    format!("talk to the session host: {error}")
-}
-
 pub(super) fn unexpected(reply: &HostReply) -> SessionError {
-    format!("the session host answered with something else: {reply:?}").into()
+    format!("understand the session host: it answered with something else: {reply:?}").into()
 }

@@ -333,7 +333,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(120);
 
     fn ask(client: &Client, request: HostRequest, descriptors: &[BorrowedFd<'_>]) -> HostReply {
-        client.ask(request, descriptors).unwrap().0
+        client.ask("test", request, descriptors).unwrap().0
     }
 
     /// A host in a folder, which ends well, and a connection to it.
@@ -346,7 +346,10 @@ mod tests {
         let host = SessionHost::new(place, listener, PAUSES);
         client.send(HostRequest::List(None), &[]).unwrap();
         let host = thread::spawn(move || host.serve().is_ok_and(|status| status.code() == 0));
-        assert!(matches!(client.receive().unwrap(), (HostReply::Listed { session: None, .. }, _)));
+        assert!(matches!(
+            client.receive("test").unwrap(),
+            (HostReply::Listed { session: None, .. }, _)
+        ));
         (host, client)
     }
 
@@ -373,6 +376,7 @@ mod tests {
             command: "true".to_owned(),
             sets_folder: false,
             interpreter: None,
+            ports: None,
         };
         let limits = SessionStart { idle_millis: 3_600_000, processes: 9, memory_bytes: 1 << 30 };
         let space = SessionSpace::create(stockade::launch::FOLDER_LIMITS).unwrap();

@@ -21,6 +21,7 @@ use stockade::call::{Language, SessionName};
 use stockade::gate::Approver;
 use stockade::inspect::Root;
 use stockade::launch::PoolSize;
+use stockade::outcome::chain;
 use stockade::{Canceller, Stockade, ToolCall};
 
 use super::SessionError;
@@ -107,7 +108,8 @@ impl CodeCall<'_> {
             session: self.name.to_string(),
             language: self.language.name().to_owned(),
         };
-        match client.ask(HostRequest::Visit(visit), &[theirs.as_fd()])? {
+        let purpose = format!("find the interpreter of the session {}", self.name);
+        match client.ask(&purpose, HostRequest::Visit(visit), &[theirs.as_fd()])? {
             (HostReply::Passed, _) => {}
             (HostReply::Absent, _) => return Ok(Brought::NotTaken),
             (other, _) => return Err(unexpected(&other)),
@@ -234,7 +236,7 @@ impl Keeper {
         let reply = match made {
             Ok(Some(status)) => VisitReply::Done(status.code()),
             Ok(None) => return,
-            Err(error) => VisitReply::Error(print::chain(&*error)),
+            Err(error) => VisitReply::Error(chain(&*error)),
         };
         let _gone = send(socket, &reply, &[]).is_err();
     }

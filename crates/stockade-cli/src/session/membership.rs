@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use stockade::call::{Language, SessionName, Tool};
+use stockade::confine::Ports;
 use stockade::launch::{FOLDER_LIMITS, LeftCall, Session, SessionSpace};
 use stockade::limits::LimitHit;
+use stockade::outcome::chain;
 use stockade::{Canceller, Report, Stockade, ToolCall};
 
 use super::SessionError;
 use super::client::{Client, unexpected};
 use super::message::{
-    CallStart, FolderInfo, FromHost, HostReply, HostRequest, Joined, LeftInfo, Packet, ProcessInfo,
-    RawPath, SessionStart,
+    CallStart, FolderInfo, FromHost, HostReply, HostRequest, Joined, LeftInfo, Packet, PortsInfo,
+    ProcessInfo, RawPath, SessionStart,
 };
 use crate::print;
 
@@ -109,7 +111,9 @@ impl Membership {
         name: &SessionName,
     ) -> Result<Self, SessionError> {
         let joined = Self::join_as(stockade, call, name, JoinAs::Member)?;
-        joined.ok_or_else(|| "the session host does not let the call in".into())
+        joined.ok_or_else(|| {
+            format!("join the session {name}: the session host does not let the call in").into()
+        })
     }
 
     /// The same in this role; nothing if there is another keeper, or no session for a visitor.
@@ -128,27 +132,31 @@ impl Membership {
             command: shown(call),
             sets_folder: matches!(call.tool, Tool::Line(_)) && !call.background,
             interpreter: keeps.map(|language| language.name().to_owned()),
+            ports: stockade.session_ports().filter(|_| runs_program(call)).map(PortsInfo::from),
         };
-        let mut answer = client.ask(HostRequest::Join(start.clone()), &[])?;
+        let purpose = format!("join the session {name}");
+        let mut answer = client.ask(&purpose, HostRequest::Join(start.clone()), &[])?;
         if matches!(answer.0, HostReply::Absent) && role != JoinAs::Visitor {
             let space = SessionSpace::create(FOLDER_LIMITS)
-                .map_err(|error| format!("begin the session: {}", print::chain(&error)))?;
+                .map_err(|error| format!("begin the session {name}: {}", chain(&error)))?;
             let limits = stockade.sessions().limits();
             let session = SessionStart {
                 idle_millis: u64::try_from(limits.idle.as_millis()).unwrap_or(u64::MAX),
                 processes: limits.processes,
                 memory_bytes: limits.memory.get(),
             };
-            answer = client.ask(HostRequest::Begin(start, session), &space.descriptors())?;
+            let purpose = format!("begin the session {name}");
+            let begin = HostRequest::Begin(start, session);
+            answer = client.ask(&purpose, begin, &space.descriptors())?;
         }
-        let (Joined { calls, folder, is_after_loss }, descriptors) = match answer {
+        let (Joined { calls, folder, is_after_loss, ports }, descriptors) = match answer {
             (HostReply::Joined(joined), descriptors) => (joined, descriptors),
             (HostReply::Absent | HostReply::Kept, _) => return Ok(None),
             (other, _) => return Err(unexpected(&other)),
         };
         let space = SessionSpace::from_descriptors(descriptors)?;
         let folder = folder.map(|folder| (folder.path.path(), (folder.device, folder.inode)));
-        let session = stockade.sessions().adopt(name, space, calls, folder);
+        let session = stockade.sessions().adopt(name, space, calls, folder, ports.into());
         let (fate, client) = (Arc::<Mutex<Fate>>::default(), Arc::new(client));
         let (send, replies) = mpsc::channel();
         let (bring, visits) = mpsc::channel();
@@ -207,7 +215,8 @@ impl Membership {
         waits: &Waits,
     ) -> Option<KeptInterpreter> {
         let folder = report.session_folder().map(Path::to_owned);
-        let counts = self.report_end(folder.as_deref());
+        let (counts, ports) = self.report_end(folder.as_deref());
+        report.note_ports_of_others(&ports);
         if self.is_after_loss {
             report.note("the interpreter of the session begins anew: the last one has ended");
         }
@@ -267,17 +276,20 @@ impl Membership {
         kept
     }
 
-    /// Returns whether the directory is that of the next call.
-    fn report_end(&self, folder: Option<&Path>) -> bool {
+    /// Returns whether the directory is that of the next call, and the ports that other calls had open.
+    fn report_end(&self, folder: Option<&Path>) -> (bool, Ports) {
         let folder = folder.zip(self.session.folder_identity());
         let folder = folder.map(|(path, (device, inode))| {
             let path = RawPath::of(path);
             FolderInfo { path, device, inode }
         });
         if self.line.0.send(HostRequest::Ended(folder), &[]).is_err() {
-            return false;
+            return (false, Ports::default());
         }
-        matches!(self.replies.recv(), Ok(HostReply::Noted { folder: true }))
+        match self.replies.recv() {
+            Ok(HostReply::Noted { folder, ports }) => (folder, ports.into()),
+            Ok(_) | Err(_) => (false, Ports::default()),
+        }
     }
 }
 
@@ -312,6 +324,11 @@ fn info(left: &LeftCall) -> LeftInfo {
     let processes = left.processes().into_iter().map(process).collect();
     let is_interpreter = left.is_interpreter();
     LeftInfo { processes, tasks, memory_bytes: memory.get(), is_interpreter }
+}
+
+/// Whether a call runs a program in its session.
+fn runs_program(call: &ToolCall) -> bool {
+    matches!(call.tool, Tool::Exec(_) | Tool::Line(_) | Tool::Code(_))
 }
 
 /// A call in one line.

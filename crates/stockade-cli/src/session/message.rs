@@ -3,6 +3,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::num::NonZeroU16;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::{ffi::OsString, os::unix::ffi::OsStringExt as _};
@@ -15,10 +16,11 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use stockade::confine::Ports;
 use stockade::json;
 
 /// A host and a command with different numbers do not talk.
-pub(super) const PROTOCOL: u32 = 3;
+pub(super) const PROTOCOL: u32 = 4;
 /// A longer message is cut by the kernel, and is an error.
 const BYTES_MAX: usize = 128 << 10;
 /// The most descriptors of one message: those of a session.
@@ -69,6 +71,28 @@ pub(super) struct CallStart {
     pub(super) sets_folder: bool,
     /// The language of the interpreter that its supervisor keeps for later calls.
     pub(super) interpreter: Option<String>,
+    /// The ports that it opens in the network of the session; none if it does not share that.
+    pub(super) ports: Option<PortsInfo>,
+}
+
+/// Ports that connect the network of a session with that of the machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PortsInfo {
+    pub(super) publish: Vec<NonZeroU16>,
+    pub(super) host: Vec<NonZeroU16>,
+}
+
+impl From<&Ports> for PortsInfo {
+    fn from(ports: &Ports) -> Self {
+        Self { publish: ports.publish.clone(), host: ports.host.clone() }
+    }
+}
+
+impl From<PortsInfo> for Ports {
+    fn from(info: PortsInfo) -> Self {
+        Self { publish: info.publish, host: info.host }
+    }
 }
 
 /// The interpreter that a command looks for.
@@ -100,7 +124,7 @@ pub(super) enum VisitReply {
     Taken,
     /// It is over, and this is how to exit.
     Done(u8),
-    /// It was not made.
+    /// It was not made; this completes "could not …".
     Error(String),
 }
 
@@ -130,7 +154,8 @@ pub(crate) struct LeftInfo {
 pub(crate) struct ProcessInfo {
     pub(crate) pid: u32,
     pub(crate) command: String,
-    pub(crate) ports: Vec<u16>,
+    /// None if they are not known.
+    pub(crate) ports: Option<Vec<u16>>,
 }
 
 /// A call, a port or a session by what a person typed.
@@ -150,14 +175,14 @@ pub(super) struct Selector {
 pub(super) enum HostReply {
     /// The call has begun; its namespaces come along.
     Joined(Joined),
-    /// There is no session of this name, or no such interpreter.
+    /// There is no session of this name, no such interpreter, or no such call.
     Absent,
     /// Another supervisor keeps such an interpreter already.
     Kept,
     /// The socket was passed on.
     Passed,
-    /// It was noted; whether the directory counts.
-    Noted { folder: bool },
+    /// It was noted; whether the directory counts, and the ports that other calls had open beside this one.
+    Noted { folder: bool, ports: PortsInfo },
     /// Calls of one session, if there is one, and where the next piece of the list begins. A piece fits into
     /// a packet, whatever the calls run.
     Listed { session: Option<Box<SessionInfo>>, next: Option<ListPlace> },
@@ -199,6 +224,8 @@ pub(super) struct Joined {
     pub(super) folder: Option<FolderInfo>,
     /// Whether the last interpreter of the kind that the call keeps has ended between two calls.
     pub(super) is_after_loss: bool,
+    /// The ports that other calls have open in its network.
+    pub(super) ports: PortsInfo,
 }
 
 /// A working directory. Another one at its path is not it.

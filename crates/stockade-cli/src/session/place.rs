@@ -41,16 +41,17 @@ impl HostPlace {
     pub(super) fn lock(&self) -> Result<File, SessionError> {
         let lock = File::create(&self.lock)
             .map_err(|error| format!("open {}: {error}", self.lock.display()))?;
-        flock(&lock, FlockOperation::LockExclusive)?;
+        flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|errno| format!("lock {}: {errno}", self.lock.display()))?;
         Ok(lock)
     }
 
     /// A connection to the host, if there is one.
     pub(super) fn connect(&self) -> Result<Option<OwnedFd>, SessionError> {
         let fail = |error: &dyn std::fmt::Display| {
-            format!("connect to {}: {error}", self.socket.display())
+            format!("connect to the session host at {}: {error}", self.socket.display())
         };
-        let line = unix_socket()?;
+        let line = unix_socket().map_err(|errno| fail(&errno))?;
         let address = SocketAddrUnix::new(&self.socket).map_err(|errno| {
             let why = fail(&errno);
             format!("{why}\nhint: set XDG_RUNTIME_DIR to a private folder with a shorter path")
@@ -62,20 +63,18 @@ impl HostPlace {
         }
         match is_ours(&line) {
             Ok(true) => {}
-            Ok(false) => {
-                return Err(format!("{} is another user's", self.socket.display()).into());
-            }
+            Ok(false) => return Err(fail(&"it is another user's").into()),
             Err(error) => return Err(fail(&format!("whose it is cannot be told: {error}")).into()),
         }
         // Where a sandbox can make files, it can make a socket, and would hand out namespaces of its own.
         match peer_difference(&line) {
             Ok(None) => Ok(Some(line)),
             Ok(Some(PeerDifference::Mounts)) => {
-                let why = "the session host sees other mounts than this command";
+                let why = fail(&"it sees other mounts than this command");
                 Err(format!("{why}\nhint: {OTHER_FOLDER_HINT}").into())
             }
             Ok(Some(PeerDifference::Filters | PeerDifference::NoNewPrivileges)) => {
-                let why = "the session host and this command are not in the same sandbox";
+                let why = fail(&"it and this command are not in the same sandbox");
                 Err(format!("{why}\nhint: {OTHER_FOLDER_HINT}").into())
             }
             Err(error) => {
@@ -175,12 +174,14 @@ fn folder() -> Result<PathBuf, SessionError> {
     let folder = folder.ok_or("find a place for sessions: there is no home folder")?;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|error| format!("make {}: {error}", folder.display()))?;
-    let found = std::fs::symlink_metadata(&folder)?;
+    let found = std::fs::symlink_metadata(&folder)
+        .map_err(|error| format!("look at {}: {error}", folder.display()))?;
     let is_private = found.is_dir()
         && found.uid() == rustix::process::geteuid().as_raw()
         && found.mode().trailing_zeros() >= OTHERS_BITS;
     if !is_private {
-        return Err(format!("{} is not a private folder of this user", folder.display()).into());
+        let why = "it is not a private folder of this user";
+        return Err(format!("keep sessions in {}: {why}", folder.display()).into());
     }
     Ok(folder)
 }

@@ -5,12 +5,13 @@ use std::ops::Bound;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use stockade::confine::Ports;
 use stockade::launch::{SessionSpace, over_budget};
 use stockade::limits::{ByteCount, LimitHit, SessionLimits};
 
 use super::message::{
-    CallInfo, CallStart, FolderInfo, HostReply, Joined, LeftInfo, ListPlace, RawPath, Selector,
-    SessionInfo, SessionStart, Visit,
+    CallInfo, CallStart, FolderInfo, HostReply, Joined, LeftInfo, ListPlace, PortsInfo, RawPath,
+    Selector, SessionInfo, SessionStart, Visit,
 };
 
 /// No more sessions than this are kept.
@@ -44,6 +45,10 @@ struct KeptSession {
 #[derive(Debug)]
 struct KeptCall {
     start: CallStart,
+    /// The ports that it opens itself; none if it does not share the network of the session.
+    own_ports: Option<Ports>,
+    /// Those that others have opened since it began, and before.
+    ports_of_others: Ports,
     begun: Instant,
     /// Whether no other call has run at the same time.
     is_alone: bool,
@@ -75,14 +80,25 @@ impl SessionTable {
         for call in session.calls.values_mut() {
             call.is_alone = false;
         }
+        let own_ports = start.ports.clone().map(Ports::from);
+        let mut ports_of_others = Ports::default();
+        if let Some(own) = &own_ports {
+            for call in session.calls.values_mut() {
+                call.ports_of_others.add(own);
+                call.own_ports.iter().for_each(|ports| ports_of_others.add(ports));
+            }
+        }
+        let ports = PortsInfo::from(&ports_of_others);
         let is_after_loss =
             start.interpreter.as_ref().is_some_and(|language| session.lost.remove(language));
         let (calls, folder) = (session.total_calls, session.folder.clone());
-        let joined = Joined { calls, folder, is_after_loss };
+        let joined = Joined { calls, folder, is_after_loss, ports };
         session.total_calls = session.total_calls.saturating_add(1);
         session.idle_since = None;
         let call = KeptCall {
             start,
+            own_ports,
+            ports_of_others,
             begun: Instant::now(),
             is_alone,
             has_ended: false,
@@ -144,7 +160,8 @@ impl SessionTable {
         self.find(connection).map(|session| &session.space)
     }
 
-    /// The program of a call has ended in a directory. Says whether that counts.
+    /// The program of a call has ended in a directory. Says whether that counts, and what ports of others were
+    /// open meanwhile.
     pub(super) fn ended(
         &mut self,
         connection: ConnectionId,
@@ -153,11 +170,13 @@ impl SessionTable {
         let Some(session) = self.find_mut(connection) else { return not_joined() };
         let Some(call) = session.calls.get_mut(&connection) else { return not_joined() };
         call.has_ended = true;
+        let ports = call.own_ports.as_ref().map(|own| call.ports_of_others.without(own));
+        let ports = PortsInfo::from(&ports.unwrap_or_default());
         let counts = call.is_alone && call.start.sets_folder && folder.is_some();
         if counts {
             session.folder = folder;
         }
-        HostReply::Noted { folder: counts }
+        HostReply::Noted { folder: counts, ports }
     }
 
     /// What a call has left running now; the call that has to end for that, if one has to.
@@ -173,7 +192,8 @@ impl SessionTable {
             call.log = log.or(call.log.take());
         }
         session.note_idle();
-        (HostReply::Noted { folder: false }, session.over_budget().into_iter().collect())
+        let noted = HostReply::Noted { folder: false, ports: PortsInfo::default() };
+        (noted, session.over_budget().into_iter().collect())
     }
 
     /// A connection was closed: its call is over.
@@ -260,10 +280,7 @@ impl SessionTable {
                 &format!("{:?} means more than one call", selector.what),
                 "stockade ps shows their names",
             )),
-            (None, _) => Err(refused(
-                &format!("nothing is left running that {:?} names", selector.what),
-                "stockade ps shows what is; audit show has the end of others",
-            )),
+            (None, _) => Err(HostReply::Absent),
         }
     }
 
@@ -356,7 +373,7 @@ impl Selector {
         let port: Option<u16> = self.what.trim_start_matches(':').parse().ok();
         let listens = |port: u16| {
             let processes = call.left.iter().flat_map(|left| &left.processes);
-            processes.flat_map(|process| &process.ports).any(|one| *one == port)
+            processes.filter_map(|process| process.ports.as_ref()).flatten().any(|one| *one == port)
         };
         call.start.call == self.what || port.is_some_and(listens)
     }

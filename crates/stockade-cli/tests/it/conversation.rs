@@ -172,7 +172,8 @@ fn what_is_left_running_is_listed_logged_and_ended() {
     assert_eq!(scene.0.stockade(&["kill", "7072"]).stdout, "1 call ended\n");
     assert_ne!(scene.shell(&ask(7072)).code, 0);
     let told = scene.0.stockade(&["logs", id]);
-    assert!(told.code == 125 && told.stderr.contains("hint:"), "{told:?}");
+    assert_eq!((told.code, told.stdout.as_str()), (0, ""), "{told:?}");
+    assert!(told.stderr.contains(message!("processes.nothing-left-running")), "{told:?}");
     // By the session, with all of it.
     let mark = marker();
     scene.said(&format!("sleep {mark} & :"));
@@ -281,7 +282,7 @@ fn nobody_keeps_others_from_the_host() {
     let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
     assert!(answer.contains("different versions"), "{answer}");
     let deaf = scene.connect();
-    let list = json!({"protocol": 3, "request": {"list": null}}).to_string();
+    let list = json!({"protocol": 4, "request": {"list": null}}).to_string();
     while send(&deaf, list.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok() {}
     assert_eq!(scene.said("echo served"), "served\n");
     assert_eq!(scene.ps().len(), 1);
@@ -293,7 +294,7 @@ fn nobody_keeps_others_from_the_host() {
 fn an_older_or_newer_command_is_refused_with_a_hint() {
     let scene = Scene::new();
     scene.said("true");
-    for protocol in [0, 2, 4] {
+    for protocol in [0, 3, 5] {
         let line = scene.connect();
         let list = json!({"protocol": protocol, "request": {"list": null}});
         send(&line, list.to_string().as_bytes(), SendFlags::NOSIGNAL).unwrap();
@@ -302,6 +303,49 @@ fn an_older_or_newer_command_is_refused_with_a_hint() {
         let answer: Value = serde_json::from_slice(&answer[..length]).unwrap();
         assert!(answer["reply"]["refused"]["hint"].is_string(), "{answer}");
     }
+}
+
+/// What the host refuses is told as any failure is: what could not be done, why, and what to do.
+#[test]
+fn a_refusal_of_the_host_says_what_could_not_be_done() {
+    let scene = Scene::new();
+    let running = scene.0.command(&["run", "--session", "work", "--", "sleep", "600"]).spawn();
+    let mut running = running.unwrap();
+    assert!(eventually(|| scene.ps().first().is_some_and(|one| one["calls"][0].is_object())));
+    let id = scene.ps()[0]["calls"][0]["call"].as_str().unwrap().to_owned();
+    let told = scene.0.stockade(&["logs", &id]);
+    assert_eq!(told.code, 125, "{told:?}");
+    let expected = message!("client.show-output", format!("{id:?}"));
+    assert!(told.stderr.contains(&format!("could not {expected}: ")), "{told:?}");
+    assert!(told.stderr.lines().any(|line| line.starts_with("hint: ")), "{told:?}");
+    scene.0.stockade(&["kill", "work"]);
+    running.wait().unwrap();
+}
+
+#[test]
+fn a_list_of_one_session_is_about_the_project_as_its_end_is() {
+    let scene = Scene::new();
+    let other = scene.0.beside("other");
+    fs::create_dir(&other).unwrap();
+    let other = other.to_str().unwrap();
+    for root in [".", other] {
+        let told = scene.0.stockade(&["run", "--root", root, "--session", "work", "--", "true"]);
+        assert_eq!(told.code, 0, "{told:?}");
+    }
+    let listed = |args: &[&str]| {
+        let told = scene.0.stockade(&[&["ps", "--json"][..], args].concat()).json();
+        let roots = told["sessions"].as_array().unwrap().iter();
+        roots.map(|session| session["root"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&[]).len(), 2, "all are listed where none is named");
+    let own = fs::canonicalize(scene.0.path("")).unwrap().to_str().unwrap().to_owned();
+    assert_eq!(listed(&["--session", "work"]), [own]);
+    let ended = scene.0.stockade(&["kill", "--session", "work", "work"]);
+    assert_eq!(ended.stdout, "session work ended\n", "{ended:?}");
+    assert!(listed(&["--session", "work"]).is_empty());
+    assert_eq!(listed(&["--session", "work", "--root", other]).len(), 1);
+    let ended = scene.0.stockade(&["kill", "--root", other, "work"]);
+    assert_eq!(ended.stdout, "session work ended\n", "{ended:?}");
 }
 
 /// A program that talks to the socket of the host.

@@ -58,6 +58,15 @@ impl Require {
         }
         required
     }
+
+    /// How well the network has to be kept in a session where another call has opened ports: the tier is
+    /// content with less, as in a policy that opens them itself.
+    pub fn of_shared_network(&self, tier: Tier) -> Option<Kept> {
+        let mut of_tier = tier.is_for().filter(|_| self.of_tier);
+        let of_tier = of_tier.find(|(guarantee, _)| *guarantee == Guarantee::Network);
+        let of_tier = of_tier.map(|(_, kept)| Kept::Partial.min(kept));
+        of_tier.max(self.listed.get(&Guarantee::Network).copied())
+    }
 }
 
 impl Default for Require {

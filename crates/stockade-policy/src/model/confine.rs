@@ -34,6 +34,8 @@ pub struct Confinement {
     pub environment: Vec<(OsString, OsString)>,
     /// The guarantees without which the call must not run, and how well each has to be kept.
     pub require: BTreeMap<Guarantee, Kept>,
+    /// How well the network has to be kept in a session where another call has opened ports.
+    pub shared_network: Option<Kept>,
     /// The files it may see and write, where the tier keeps that.
     pub files: Files,
     /// The network it has, where the tier keeps that.

@@ -233,6 +233,7 @@ impl Examiner {
             limits,
             environment: environment(&self.policy, call),
             require: self.policy.required(),
+            shared_network: self.policy.required_of_shared_network(),
             files: self.files(),
             network: self.policy.network,
             ports: self.policy.ports.clone(),

@@ -97,6 +97,7 @@ fn prospects(form: Option<Form>, limits_tree: bool) -> Vec<Prospect> {
         limits: policy.limits.clone(),
         environment: Vec::new(),
         require: policy.required(),
+        shared_network: None,
         files: Files {
             root: root.to_owned(),
             write: vec![root.to_owned()],

@@ -147,6 +147,7 @@ impl HookRunner {
             limits,
             environment: self.environment(command),
             require: std::collections::BTreeMap::new(),
+            shared_network: None,
             files: Files {
                 root: self.root.clone(),
                 write: Vec::new(),

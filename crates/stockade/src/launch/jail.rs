@@ -54,7 +54,7 @@ use super::disk::Disk;
 use super::git::GitSettings;
 use super::ports::{OpenPorts, TakenPortPolicy};
 use super::run::{Guards, SupervisedRun};
-use super::session::{GuardedFolder, JoinedCall, guarded};
+use super::session::{GuardedFolder, JoinedCall, admit_shared_ports, guarded};
 use super::setup::Setup;
 use super::spec::{added, input, not_started, spec};
 use super::tree::ProgramTree;
@@ -129,9 +129,12 @@ fn run(
     made: PreparedJail,
     joined: Option<JoinedCall>,
 ) -> Result<SupervisedRun, Failure> {
+    let counts_cpu = setup.common.limits.cpu.is_some();
+    let mut enforcement = kept_by(&made, enforcement, (&terms.require, counts_cpu))?;
+    if let Some(joined) = &joined {
+        admit_shared_ports(&mut enforcement, terms.shared_network, &setup, joined)?;
+    }
     let common = setup.common;
-    let mut enforcement =
-        kept_by(&made, enforcement, (&terms.require, common.limits.cpu.is_some()))?;
     admit_shipped(&mut enforcement, &made.cover.present, &made.cover.gaps);
     let taken = if joined.is_some() { TakenPortPolicy::Note } else { TakenPortPolicy::Fail };
     let ports = OpenPorts::open(&setup.ports, &made.ready, taken)?;

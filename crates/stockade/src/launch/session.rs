@@ -7,6 +7,7 @@ mod left;
 mod new_repository;
 mod processes;
 mod ring;
+mod shared_ports;
 mod working_folder;
 
 use std::collections::BTreeMap;
@@ -22,11 +23,14 @@ pub(crate) use self::left::LeftRun;
 pub use self::left::{LeftCall, LeftEnd, over_budget};
 pub(super) use self::new_repository::{GuardedFolder, guarded};
 pub use self::ring::LogRing;
+pub(super) use self::shared_ports::admit_shared_ports;
+pub(crate) use self::shared_ports::lower_network;
 pub use self::working_folder::FileIdentity;
 use self::working_folder::WorkingFolder;
 use super::interpreters::{KeptCount, KeptInterpreters};
 use super::spec::not_started;
 use crate::call::{CallId, Language, SessionName};
+use crate::confine::Ports;
 use crate::limits::SessionLimits;
 use crate::outcome::{Failure, LeftProcess, SessionUse};
 use crate::plan::describe::{TEMPORARY_BYTES, TEMPORARY_FILES};
@@ -66,8 +70,17 @@ struct SessionState {
     /// How many of them run.
     running: u32,
     folder: Option<WorkingFolder>,
+    ports: PortsOfOthers,
     watchers: Vec<JoinHandle<()>>,
     is_over: bool,
+}
+
+/// The ports that calls of other processes had open in the network of a session.
+#[derive(Debug, Default)]
+struct PortsOfOthers {
+    /// How many calls the session had then.
+    calls: u64,
+    ports: Ports,
 }
 
 /// Why processes that a call has left running were ended.
@@ -94,6 +107,9 @@ pub(crate) struct JoinedCall {
     number: u64,
     /// Whether no other call of the session ran when it began.
     began_alone: bool,
+    /// The ports that calls of other processes have open in the network of the session. Those of this process
+    /// have the same policy, and open what this one opens.
+    ports_of_others: Ports,
 }
 
 impl Sessions {
@@ -122,26 +138,37 @@ impl Sessions {
         Session::new(name.clone(), self.limits, Arc::clone(&self.interpreters))
     }
 
-    /// A session that another process of this user keeps: what its calls share, how many there were, and
-    /// the working directory of the next one, which may be gone. It replaces another of the same name.
+    /// A session that another process of this user keeps: what its calls share, how many there were, the
+    /// working directory of the next one, which may be gone, and the ports that its calls have open in the
+    /// network of the session. It replaces another of the same name.
     pub fn adopt(
         &self,
         name: &SessionName,
         space: SessionSpace,
         calls: u64,
         folder: Option<(PathBuf, FileIdentity)>,
+        ports: Ports,
     ) -> Arc<Session> {
         let folder = folder.map(|(path, identity)| WorkingFolder::remembered(path, identity));
         let known = self.lock().get(name).cloned();
         if let Some(session) = known.filter(|session| session.is_in(&space)) {
             let mut state = session.lock();
             (state.calls, state.folder) = (state.calls.max(calls), folder);
+            // Calls that begin at the same time may come here in another order.
+            if calls >= state.ports.calls {
+                state.ports = PortsOfOthers { calls, ports };
+            }
             drop(state);
             return session;
         }
         let session = self.begin(name);
-        *session.lock() =
-            SessionState { space: Some(Arc::new(space)), calls, folder, ..SessionState::default() };
+        *session.lock() = SessionState {
+            space: Some(Arc::new(space)),
+            calls,
+            folder,
+            ports: PortsOfOthers { calls, ports },
+            ..SessionState::default()
+        };
         let session = Arc::new(session);
         let _replaced = self.lock().insert(name.clone(), Arc::clone(&session));
         session
@@ -278,9 +305,10 @@ impl Session {
         state.calls = state.calls.saturating_add(1);
         state.running = state.running.saturating_add(1);
         let number = state.calls;
+        let ports_of_others = state.ports.ports.clone();
         drop(state);
         let pid_base = u32::try_from(base).unwrap_or_default();
-        Ok(JoinedCall { session: self, space, pid_base, number, began_alone })
+        Ok(JoinedCall { session: self, space, pid_base, number, began_alone, ports_of_others })
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub use self::inline::{closure, files};
 pub(crate) use self::jail::HOME as PRIVATE_HOME;
 pub use self::jail::SETTLED_AT_LAUNCH;
+pub(crate) use self::jail::open_ports;
 pub(crate) use self::jail::{TEMPORARY_BYTES, TEMPORARY_FILES};
 pub(crate) use self::no_namespaces::is_within;
 use super::ops::{Content, Environment, Mount, Op, Rlimit, Scratch, Survey, Target, Watch};

@@ -124,8 +124,13 @@ fn left_running(call: &crate::call::CallId, processes: &[LeftProcess]) -> String
     let mut length = 0_usize;
     for process in processes {
         let command = process.command.split_whitespace().collect::<Vec<_>>().join(" ");
-        let new = process.ports.iter().filter(|port| seen.insert(**port));
-        let ports: Vec<String> = new.map(|port| format!(":{port}")).collect();
+        let ports: Vec<String> = match &process.ports {
+            Some(ports) => {
+                let new = ports.iter().filter(|port| seen.insert(**port));
+                new.map(|port| format!(":{port}")).collect()
+            }
+            None => vec!["(ports unknown)".to_owned()],
+        };
         let name = [vec![command], ports].concat().join(" ");
         length = length.saturating_add(name.len());
         if length > NAMES_BYTES_MAX && !named.is_empty() {

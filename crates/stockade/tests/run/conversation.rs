@@ -10,7 +10,7 @@ use stockade::limits::{ByteCount, LimitHit, Limits};
 use stockade::policy::{Mode, Policy};
 use stockade::{Report, Stockade, ToolCall};
 
-use crate::support::{Project, eventually, json};
+use crate::support::{Project, eventually, is_root, json};
 
 /// As long as anything takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -469,4 +469,37 @@ fn a_call_that_closes_the_folder_of_its_session_closes_it_to_no_other() {
     let stockade = project.open(policy());
     stockade.run(line("echo kept > /tmp/x; chmod 0 /tmp"));
     assert_eq!(said(&stockade, "cat /tmp/x; stat -c %a /tmp"), "kept\n1777\n");
+    stockade.run(line("echo kept > ~/y; chmod 0 ~"));
+    assert_eq!(
+        said(&stockade, "cat ~/y; stat -c %a ~; touch ~/z && echo made"),
+        "kept\n1777\nmade\n"
+    );
+    // The control: a folder of the call's own making stays as it was left.
+    stockade.run(line("mkdir /tmp/own; chmod 0 /tmp/own"));
+    assert_eq!(said(&stockade, "stat -c %a /tmp/own"), "0\n");
+}
+
+/// A process that hides its open files says nothing of its ports, and that is not to be read as none.
+#[test]
+fn ports_of_a_process_that_hides_its_open_files_are_not_known() {
+    let project = Project::new();
+    let stockade = project.open(policy());
+    let server = |port: u16, hides: bool| {
+        let hide = if hides { "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); " } else { "" };
+        format!(
+            "python3 -c 'import ctypes, socket, time
+s = socket.socket(); s.bind((\"127.0.0.1\", {port})); s.listen(); {hide}
+open(\"/tmp/ready-{port}\", \"w\").close(); time.sleep(600)' & \
+             while [ ! -e /tmp/ready-{port} ]; do sleep 0.01; done"
+        )
+    };
+    // The control: one that hides nothing.
+    for (port, hides) in [(7311, false), (7312, true)] {
+        let report = json(&stockade.run(line(&server(port, hides))));
+        let expected = if hides && !is_root() { Value::Null } else { [port].into() };
+        assert_eq!(report["left_running"][0]["ports"], expected, "{report:#}");
+        if expected.is_null() {
+            assert!(report["notes"].to_string().contains("ports unknown"), "{report:#}");
+        }
+    }
 }

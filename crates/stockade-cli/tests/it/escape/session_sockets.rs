@@ -18,7 +18,7 @@ line.connect("run/stockade/host.socket")
 print("connected", flush=True)
 try:
     kill = {"kill": {"what": "work", "session": None, "root": None}}
-    line.send(json.dumps({"protocol": 3, "request": kill}).encode())
+    line.send(json.dumps({"protocol": 4, "request": kill}).encode())
     print(line.recv(9999).decode() or "closed")
 except OSError as error:
     print(error.strerror)

@@ -227,7 +227,7 @@ fn lines_about_the_agents_own_session_are_allowed_in_every_mode_and_refused_by_r
             let said = output(&sent(&project, &["pre", "--mode", mode], &event));
             assert_eq!(said["permissionDecision"], "allow", "{mode} {agents}: {said}");
             let command = said["updatedInput"]["command"].as_str().unwrap();
-            assert!(command.ends_with(" ps --session=s"), "{command}");
+            assert!(command.contains(" ps --session=s --root="), "{command}");
             event["tool_input"]["command"] = json!("stockade run -- make");
             assert!(
                 mode != "plan" || decision(&project, &["pre", "--mode", mode], &event) != "allow"

@@ -11,10 +11,10 @@ use stockade_sandbox::{PoolSize, SandboxPool};
 use super::interpreter::{Interpreter, InterpreterKind};
 use super::owner::Owner;
 use super::recipe::{InterpreterKey, Recipe};
-use super::{code_of, leased_run, limits_of};
+use super::{code_of, leased_run};
 use crate::call::{Language, SessionName};
 use crate::launch::run::SupervisedRun;
-use crate::launch::session::{LeftCall, LeftCalls, LeftEnd, Session};
+use crate::launch::session::{LeftCall, LeftCalls, LeftEnd, Session, admit_shared_ports};
 use crate::launch::{jail, snapshot};
 use crate::limits::LimitHit;
 use crate::outcome::{Failure, FailureKind};
@@ -276,8 +276,10 @@ pub(super) fn start(
         remark.map(|why| format!("the interpreter of the session begins anew: {why}"));
     let code = code_of(&plan).ok_or_else(|| refused("there is no code".to_owned()))?;
     let before = snapshot(&plan);
-    let kept = around.admit(interpreter.enforcement.clone(), &plan.terms().require)?;
-    let limits = limits_of(&plan)?;
+    let mut kept = around.admit(interpreter.enforcement.clone(), &plan.terms().require)?;
+    let setup = jail::JailSetup::of(&plan.description().ops)?;
+    admit_shared_ports(&mut kept, plan.terms().shared_network, &setup, &joined)?;
+    let limits = setup.common.limits;
     let lent = interpreter.lend(owner, code, &limits)?;
     let run = leased_run((plan, limits), lent, kept, (around, before));
     Ok(SupervisedRun { joined: Some(joined), ..run })

@@ -112,6 +112,11 @@ impl JailSetup {
         Ok(())
     }
 
+    /// Whether its network is that of the session.
+    pub(in crate::launch) fn shares_network(&self) -> bool {
+        self.leftovers.is_some() && self.common.network == Some(Network::Loopback)
+    }
+
     /// The session, if one was planned.
     fn session(&self, joined: Option<&JoinedCall>) -> Result<Option<InSession>, Failure> {
         let Some(planned) = self.leftovers else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 
 use stockade_sandbox::Running;
@@ -71,11 +71,18 @@ fn listening(pid: u32) -> HashMap<u64, u16> {
     ports
 }
 
-fn ports_of(pid: u32, listening: &HashMap<u64, u16>) -> Vec<u16> {
+/// The ports on which a process listens; none if that is not shown. One that cannot be dumped (prctl(2),
+/// `PR_SET_DUMPABLE`) has its open files shown to root alone.
+fn ports_of(pid: u32, listening: &HashMap<u64, u16>) -> Option<Vec<u16>> {
     if listening.is_empty() {
-        return Vec::new();
+        return Some(Vec::new());
     }
-    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let open = match fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(open) => open,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
+        // It has just ended.
+        Err(_) => return Some(Vec::new()),
+    };
     let socket = |entry: fs::DirEntry| {
         let target = fs::read_link(entry.path()).ok()?;
         let inode = target.as_os_str().as_bytes().strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
@@ -83,7 +90,7 @@ fn ports_of(pid: u32, listening: &HashMap<u64, u16>) -> Vec<u16> {
         listening.get(&inode).copied()
     };
     let ports: BTreeSet<u16> = open.flatten().take(FILES_MAX).filter_map(socket).collect();
-    ports.into_iter().take(PORTS_MAX).collect()
+    Some(ports.into_iter().take(PORTS_MAX).collect())
 }
 
 fn read(path: &str, max: u64) -> Option<String> {

@@ -52,6 +52,7 @@ pub(in crate::launch) fn confinement(root: &Path, protected: Kept) -> Confinemen
         },
         environment: vec![("PATH".into(), "/bin".into())],
         require: BTreeMap::from([(Guarantee::Protected, protected)]),
+        shared_network: None,
         files: Files {
             root: root.to_owned(),
             write: vec![root.to_owned()],

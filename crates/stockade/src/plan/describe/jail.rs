@@ -116,7 +116,7 @@ pub(super) fn address_space(limits: &Limits) -> Option<Rlimit> {
 }
 
 /// The open ports, in words.
-fn open_ports(ports: &Ports) -> String {
+pub(crate) fn open_ports(ports: &Ports) -> String {
     let [publish, host] = [&ports.publish, &ports.host].map(|ports| {
         let numbers: Vec<String> = ports.iter().map(ToString::to_string).collect();
         let word = if ports.len() == 1 { "port" } else { "ports" };
