@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::Inspection;
 use super::super::command::{Command, Start};
-use super::foreign::takes_commands;
+use super::foreign::{EditorCommand, takes_commands};
 use super::simple::{ExpandedCommand, feeds};
 use super::{CODE_UNKNOWN, Walker};
 use crate::catalog::{Analysis, Code, EffectKind, Hazard, HazardKind, Runner, Word};
@@ -260,10 +260,17 @@ impl Walker<'_> {
         if !is_shell {
             let text = given(made.redirects, state).or_else(|| self.piped.clone());
             let names = names_of(command);
+            let editor = EditorCommand { names: &names, words: &command.words };
+            self.editor_words(&editor, made, state);
+            let is_written = made.redirects.iter().any(|one| {
+                matches!(one.kind, RedirectKind::HereDocument | RedirectKind::HereString)
+            });
             match text {
                 Some(PrintedText::Text(text)) if takes_commands(&names) => {
-                    self.editor_script(&text, made, made.span, state);
+                    self.editor_script(&editor, &text, made, state);
                 }
+                // A part of the text is known only in the run.
+                None if is_written && takes_commands(&names) => self.changed_code(made),
                 Some(PrintedText::Text(text)) if reads => {
                     self.foreign_code(&names, &text, made, made.span, state);
                 }

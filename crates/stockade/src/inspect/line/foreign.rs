@@ -3,12 +3,14 @@
 //! read is a question.
 
 mod editors;
+mod vim;
 
-use editors::{commands_of_emacs, commands_of_script, commands_of_vim};
+use editors::{commands_of_ed, commands_of_emacs, is_run_by_emacs};
+use vim::{commands_of_keys, commands_of_vim};
 
 use super::Walker;
 use super::simple::ExpandedCommand;
-use crate::catalog::sed_edits_only;
+use crate::catalog::{Word, sed_edits_only};
 use crate::inspect::{Axis, Weight};
 use crate::shell::ast::Span;
 use crate::shell::parse;
@@ -48,7 +50,7 @@ impl Walker<'_> {
         span: Span,
         state: &State,
     ) {
-        let is = |known: &[&str]| names.iter().any(|name| known.contains(&name.as_str()));
+        let is = |known: &[&str]| is_one_of(names, known);
         let commands = if is(&AWKS) {
             commands_of_awk(text)
         } else if is(&SEDS) && !sed_edits_only(text) {
@@ -70,13 +72,32 @@ impl Walker<'_> {
     /// Follows the commands in what an editor is given on standard input.
     pub(super) fn editor_script(
         &mut self,
+        command: &EditorCommand<'_>,
         text: &str,
         made: &ExpandedCommand<'_>,
-        span: Span,
         state: &State,
     ) {
-        for command in commands_of_script(text) {
-            self.foreign_command(&command, made, span, state);
+        let commands = match command.input() {
+            EditorInput::Text => return,
+            EditorInput::Keys => commands_of_keys(text),
+            EditorInput::Script if is_one_of(command.names, &EDS) => commands_of_ed(text),
+            EditorInput::Script => commands_of_vim(text),
+        };
+        for command in commands {
+            self.foreign_command(&command, made, made.span, state);
+        }
+    }
+
+    /// Marks code that is in words which are known only in the run, in files that are no files, and in
+    /// functions that ask for it.
+    pub(super) fn editor_words(
+        &mut self,
+        command: &EditorCommand<'_>,
+        made: &ExpandedCommand<'_>,
+        state: &State,
+    ) {
+        if command.has_unreadable_code() {
+            self.foreign_command(&Command::Unknown, made, made.span, state);
         }
     }
 
@@ -115,9 +136,106 @@ impl Walker<'_> {
     }
 }
 
+/// Whether a program is one of these, also in another version: `vim.basic`, `emacs-30`.
+fn is_one_of(names: &[String], known: &[&str]) -> bool {
+    names.iter().any(|name| {
+        let stem = name.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        known.contains(&name.as_str()) || known.contains(&stem)
+    })
+}
+
 /// Whether a program of this name is an editor that takes commands from standard input.
 pub(super) fn takes_commands(names: &[String]) -> bool {
-    names.iter().any(|name| VIMS.contains(&name.as_str()) || EDS.contains(&name.as_str()))
+    is_one_of(names, &VIMS) || is_one_of(names, &EDS)
+}
+
+/// What an editor makes of its standard input.
+#[derive(Debug, PartialEq, Eq)]
+enum EditorInput {
+    Script,
+    /// As if it were typed.
+    Keys,
+    /// A text to edit.
+    Text,
+}
+
+/// The call of an editor.
+pub(super) struct EditorCommand<'c> {
+    pub(super) names: &'c [String],
+    pub(super) words: &'c [Word<'static>],
+}
+
+impl EditorCommand<'_> {
+    fn input(&self) -> EditorInput {
+        let own = || self.words.iter().skip(1).map(|word| word.text.to_string_lossy());
+        let is_ex = |word: &str| {
+            let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+            letters.is_some_and(|letters| {
+                letters.chars().take_while(char::is_ascii_alphabetic).any(|c| c == 'e' || c == 'E')
+            })
+        };
+        if is_one_of(self.names, &["ed", "red", "ex"]) || own().any(|word| is_ex(&word)) {
+            EditorInput::Script
+        } else if own().any(|word| word == "-") {
+            EditorInput::Text
+        } else {
+            EditorInput::Keys
+        }
+    }
+
+    fn has_unreadable_code(&self) -> bool {
+        let is_vim = is_one_of(self.names, &VIMS);
+        if !is_vim && !is_one_of(self.names, &EMACSES) {
+            return false;
+        }
+        let mut words = self.words.iter().skip(1).peekable();
+        while let Some(word) = words.next() {
+            let text = word.text.to_string_lossy();
+            // A word that is known only in the run is as it is written.
+            let unquoted = text.trim_start_matches(['"', '\'']);
+            let (option, value) = match text.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+                _ => (&*text, None),
+            };
+            if option == "--" {
+                return false;
+            }
+            let next = words.peek().map(|next| (next.text.to_string_lossy(), next.is_known()));
+            let (value, is_known) = match (value, &next) {
+                (Some(value), _) => (value, word.is_known()),
+                (None, Some((next, is_known))) => (&**next, *is_known),
+                (None, None) => ("", true),
+            };
+            let is_device = ["/dev/", "/proc/"].iter().any(|start| value.starts_with(start));
+            let is_unreadable = if is_vim {
+                match option {
+                    "-c" | "--cmd" => !is_known,
+                    "-S" | "-u" | "-U" => is_device && value != "/dev/null" || !is_known,
+                    "--remote-send" | "--remote-expr" => true,
+                    _ => {
+                        let starts =
+                            ["+", "-c", "--cmd"].iter().any(|start| unquoted.starts_with(start));
+                        starts && !word.is_known()
+                    }
+                }
+            } else {
+                match option.trim_start_matches('-') {
+                    "eval" | "execute" if option.starts_with('-') => !is_known,
+                    "f" | "funcall" if option.starts_with('-') => {
+                        !is_known || is_run_by_emacs(value)
+                    }
+                    "l" | "load" | "script" | "x" if option.starts_with('-') => {
+                        is_device || !is_known
+                    }
+                    _ => false,
+                }
+            };
+            if is_unreadable {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// `system("…")`, `"…" | getline` and `print | "…"`.

@@ -1,30 +1,7 @@
-//! The commands of a shell in the languages of editors.
+//! The commands of a shell in the languages of `ed` and Emacs.
 
 use super::Command;
 
-/// Functions and commands of vim that run or delete what their arguments say.
-const RUN_BY_VIM: [&str; 15] = [
-    "system",
-    "systemlist",
-    "job_start",
-    "jobstart",
-    "term_start",
-    "termopen",
-    "terminal",
-    "delete",
-    "rename",
-    "execute",
-    "exe",
-    "eval",
-    "feedkeys",
-    "libcall",
-    "libcallnr",
-];
-/// Other languages that vim runs.
-const LANGUAGES_OF_VIM: [&str; 18] = [
-    "lua", "luado", "luafile", "mz", "mzscheme", "perl", "perldo", "py", "py3", "py3do", "pydo",
-    "python", "python3", "pyx", "pyxdo", "ruby", "rubydo", "tcl",
-];
 /// Functions of Emacs that give their argument to a shell.
 const SHELLS_OF_EMACS: [&str; 5] = [
     "async-shell-command",
@@ -60,56 +37,199 @@ const RUN_BY_EMACS: [&str; 24] = [
     "start-process",
     "start-process-shell-command",
 ];
-/// Commands of `ed` and `ex` behind which lines of text stand, up to one with a dot.
-const TEXT_FOLLOWS: [&str; 9] = ["a", "i", "c", "a!", "i!", "c!", "append", "insert", "change"];
+/// Functions and forms of Emacs that run no program and delete nothing.
+const HARMLESS_IN_EMACS: [&str; 88] = [
+    "+",
+    "-",
+    "*",
+    "/",
+    "<",
+    ">",
+    "<=",
+    ">=",
+    "=",
+    "1+",
+    "1-",
+    "and",
+    "or",
+    "not",
+    "null",
+    "if",
+    "when",
+    "unless",
+    "while",
+    "progn",
+    "prog1",
+    "let",
+    "let*",
+    "lambda",
+    "dolist",
+    "dotimes",
+    "setq",
+    "setq-local",
+    "setq-default",
+    "save-excursion",
+    "save-restriction",
+    "with-temp-buffer",
+    "with-current-buffer",
+    "current-buffer",
+    "message",
+    "princ",
+    "prin1",
+    "print",
+    "format",
+    "concat",
+    "equal",
+    "eq",
+    "string=",
+    "string-match",
+    "car",
+    "cdr",
+    "list",
+    "cons",
+    "length",
+    "nth",
+    "point",
+    "point-min",
+    "point-max",
+    "goto-char",
+    "goto-line",
+    "forward-line",
+    "forward-char",
+    "forward-sexp",
+    "backward-char",
+    "beginning-of-line",
+    "end-of-line",
+    "beginning-of-buffer",
+    "end-of-buffer",
+    "search-forward",
+    "re-search-forward",
+    "search-backward",
+    "re-search-backward",
+    "looking-at",
+    "replace-match",
+    "replace-string",
+    "replace-regexp",
+    "replace-regexp-in-string",
+    "match-string",
+    "insert",
+    "newline",
+    "delete-region",
+    "delete-char",
+    "delete-trailing-whitespace",
+    "kill-line",
+    "indent-region",
+    "untabify",
+    "tabify",
+    "whitespace-cleanup",
+    "sort-lines",
+    "buffer-string",
+    "save-buffer",
+    "buffer-file-name",
+    "kill-emacs",
+];
+/// Parts of the names of variables that say what Emacs runs.
+const PROGRAMS_OF_EMACS: [&str; 6] = [
+    "shell-file",
+    "shell-command-switch",
+    "command",
+    "program",
+    "exec-path",
+    "process-environment",
+];
+/// Commands of `ed` behind which lines of text stand, up to one with a dot.
+const TEXT_FOLLOWS: [&str; 3] = ["a", "i", "c"];
+/// Programs that run what they read.
+const RUN_INPUT: [&str; 22] = [
+    "sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "tcsh", "zsh", "busybox", "ed",
+    "ex", "node", "parallel", "perl", "python", "python3", "ruby", "vi", "vim", "xargs",
+];
 
-/// `!cmd`, `silent !cmd`, `%!cmd`, `r !cmd`, and functions that run a text.
-pub(super) fn commands_of_vim(text: &str) -> Vec<Command> {
-    text.split('\n').flat_map(|line| commands_of_line(line, behind_addresses(line))).collect()
-}
-
-/// The same in a script for `ed` or `ex`, with lines that are put into the file.
-pub(super) fn commands_of_script(text: &str) -> Vec<Command> {
+/// `!cmd`, `r !cmd`, `w !cmd` in a script for `ed`. Lines that are put into the file are text.
+pub(super) fn commands_of_ed(text: &str) -> Vec<Command> {
     let mut found = Vec::new();
-    let mut is_text = false;
+    let mut text_begins: Option<bool> = None;
+    let mut is_continued = false;
     for line in text.split('\n') {
-        if is_text {
-            is_text = line != ".";
+        let is_text = text_begins.is_some();
+        if is_text && line == "." {
+            text_begins = None;
             continue;
         }
+        // An address that is not in the file makes the lines of a text commands.
+        if text_begins != Some(true) {
+            commands_of_ed_line(line, &mut found);
+        }
         let command = behind_addresses(line);
-        found.extend(commands_of_line(line, command));
-        is_text = TEXT_FOLLOWS.contains(&command.trim());
+        if !is_text && !is_continued && TEXT_FOLLOWS.contains(&command.trim()) {
+            let address = line.get(..line.len().saturating_sub(command.len())).unwrap_or_default();
+            text_begins =
+                Some(command.trim() != "c" && matches!(address.trim(), "" | "$" | "." | "0"));
+        }
+        is_continued = line.ends_with('\\');
     }
     found
 }
 
-fn commands_of_line(line: &str, command: &str) -> Vec<Command> {
-    let mut found = Vec::new();
-    // A sign behind a name changes how that command works: `q!`, `w!`.
-    let starts = |(at, sign): &(usize, char)| {
-        let before = command.get(..*at).and_then(|before| before.chars().next_back());
-        *sign == '!' && before.is_none_or(|before| !before.is_alphanumeric() && before != '=')
+fn commands_of_ed_line(line: &str, found: &mut Vec<Command>) {
+    let command = behind_addresses(line);
+    let has_range = command.len() < line.trim().len();
+    if let Some(code) = command.strip_prefix('!') {
+        found.push(shell_text(code, has_range));
+        return;
+    }
+    if let Some(whole) = command.strip_prefix(['g', 'v']) {
+        if let Some(mark) = whole.chars().next().filter(|mark| is_mark(*mark)) {
+            commands_of_ed_line(behind(whole, mark, 2), found);
+        }
+        return;
+    }
+    let Some(rest) = command.strip_prefix(['r', 'w', 'W', 'e', 'E', 'f']) else { return };
+    let name = rest.strip_prefix('q').unwrap_or(rest);
+    let writes = command.starts_with(['w', 'W']);
+    if let Some(code) = name.trim_start().strip_prefix('!') {
+        found.push(shell_text(code, writes));
+    } else if name.starts_with([' ', '\t']) && !name.trim().is_empty() {
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./,+@:=~".contains(c);
+        let name = name.trim();
+        if name.chars().all(is_plain) {
+            let sign = if writes { ">" } else { "<" };
+            found.push(Command::Text(format!(": {sign} {name}")));
+        }
+    }
+}
+
+/// Code for a shell as an editor gives it on, if that is known: `%` and `#` are names of files there, and `!`
+/// is the last code. `reads` says whether the program gets text of the file.
+pub(super) fn shell_text(code: &str, reads: bool) -> Command {
+    let code = code.trim();
+    let mut made = String::new();
+    let mut letters = code.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek().is_some_and(|next| "%#!".contains(*next)) => {
+                made.extend(letters.next());
+            }
+            '%' | '#' | '!' => return Command::Unknown,
+            letter => made.push(letter),
+        }
+    }
+    // `<cword>`, `<cfile>`, `<sfile>`
+    let is_word = |part: &str| {
+        let name = part.split_once('>').map(|(name, _)| name);
+        name.is_some_and(|name| !name.is_empty() && name.chars().all(char::is_alphabetic))
     };
-    if let Some((at, _)) = command.char_indices().find(starts) {
-        let code = command.get(at.saturating_add(1)..).unwrap_or_default().trim();
-        let is_known = !code.is_empty() && !code.starts_with('!');
-        found.push(if is_known { Command::Text(code.to_owned()) } else { Command::Unknown });
+    let runs_input = code
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|word| RUN_INPUT.contains(&word));
+    if made.is_empty() || code.split('<').skip(1).any(is_word) || (reads && runs_input) {
+        return Command::Unknown;
     }
-    let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let mut commands =
-        command.split('|').map(|one| behind_addresses(one).split_whitespace().next());
-    if words.any(|word| RUN_BY_VIM.contains(&word))
-        || commands.any(|first| first.is_some_and(|first| LANGUAGES_OF_VIM.contains(&first)))
-    {
-        found.push(Command::Unknown);
-    }
-    found
+    Command::Text(made)
 }
 
-/// What stands behind the addresses of a command, the pattern of `g` and all of `s/…/…/`: in patterns and
-/// texts a sign means itself.
-fn behind_addresses(line: &str) -> &str {
+/// What stands behind the addresses of a command: in patterns a sign means itself.
+pub(super) fn behind_addresses(line: &str) -> &str {
     let mut rest = line;
     loop {
         rest = rest.trim_start_matches(|c: char| "0123456789,;$.%+-: \t".contains(c));
@@ -119,19 +239,17 @@ fn behind_addresses(line: &str) -> &str {
             (Some('\''), Some(name)) => {
                 rest = rest.get(1_usize.saturating_add(name.len_utf8())..).unwrap_or_default();
             }
-            (Some('g' | 'v'), Some(mark)) if is_mark(mark) => rest = behind(rest, mark, 2),
-            (Some('s'), Some(mark)) if is_mark(mark) => rest = behind(rest, mark, 3),
             _ => return rest,
         }
     }
 }
 
-fn is_mark(sign: char) -> bool {
+pub(super) fn is_mark(sign: char) -> bool {
     !sign.is_alphanumeric() && !" \t\n|\"!".contains(sign)
 }
 
 /// What stands behind the mark of this number that is not escaped; nothing if there are fewer.
-fn behind(text: &str, mark: char, number: usize) -> &str {
+pub(super) fn behind(text: &str, mark: char, number: usize) -> &str {
     let mut is_escaped = false;
     let mut rest = number;
     for (at, sign) in text.char_indices() {
@@ -144,6 +262,13 @@ fn behind(text: &str, mark: char, number: usize) -> &str {
         is_escaped = sign == '\\' && !is_escaped;
     }
     ""
+}
+
+/// Whether a function runs, deletes or loads what it is given.
+pub(super) fn is_run_by_emacs(name: &str) -> bool {
+    let asks =
+        ["eval-expression", "eval-defun", "eval-last-sexp", "shell", "eshell", "term", "ansi-term"];
+    SHELLS_OF_EMACS.contains(&name) || RUN_BY_EMACS.contains(&name) || asks.contains(&name)
 }
 
 /// `(shell-command "…")`, and functions of which more is not known.
@@ -161,7 +286,82 @@ pub(super) fn commands_of_emacs(text: &str) -> Vec<Command> {
         }
         rest = after;
     }
+    if found.is_empty() && !forms_are_harmless(text) {
+        found.push(Command::Unknown);
+    }
     found
+}
+
+/// A list in the code of Emacs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A call; `true` until the list of its variables has come.
+    Call(bool),
+    /// The variables of `let`.
+    Variables,
+    /// A variable with its value.
+    Variable,
+    Data,
+}
+
+/// Whether each list is a call of a function that runs nothing, names variables, or is quoted.
+fn forms_are_harmless(text: &str) -> bool {
+    let is_end = |c: char| c.is_whitespace() || "()\"';`,".contains(c);
+    let mut forms: Vec<(Form, bool)> = Vec::new();
+    let mut rest = text;
+    let mut is_quoted = false;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        let quoted = std::mem::replace(&mut is_quoted, first == '\'');
+        match first {
+            '"' => length = behind_string(rest),
+            ';' => length = rest.find('\n').unwrap_or(rest.len()),
+            '`' | ',' | '?' => return false,
+            '(' => {
+                let inside = rest.get(1..).unwrap_or_default().trim_start();
+                let head = inside.split(is_end).next().unwrap_or_default();
+                let (form, is_let) = match forms.last_mut() {
+                    _ if quoted => (Form::Data, false),
+                    Some((Form::Data, _)) => (Form::Data, false),
+                    Some((Form::Variables, _)) => (Form::Variable, false),
+                    Some((form @ Form::Call(true), is_let)) => {
+                        *form = Form::Call(false);
+                        (if *is_let { Form::Variables } else { Form::Variable }, false)
+                    }
+                    Some((Form::Call(false) | Form::Variable, _)) | None => {
+                        if !HARMLESS_IN_EMACS.contains(&head) {
+                            return false;
+                        }
+                        let binds =
+                            matches!(head, "let" | "let*" | "dolist" | "dotimes" | "lambda");
+                        (Form::Call(binds), head.starts_with("let"))
+                    }
+                };
+                forms.push((form, is_let));
+            }
+            ')' => {
+                forms.pop();
+            }
+            letter if !is_end(letter) => {
+                length = rest.find(is_end).unwrap_or(rest.len());
+                let name = rest.get(..length).unwrap_or_default();
+                if PROGRAMS_OF_EMACS.iter().any(|part| name.contains(part))
+                    || name.ends_with("-hook")
+                {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    true
+}
+
+/// The length of a string that begins here.
+fn behind_string(text: &str) -> usize {
+    let inside = text.get(1..).unwrap_or_default();
+    text.len().saturating_sub(behind(inside, '"', 1).len())
 }
 
 /// A string that begins here.
@@ -191,34 +391,20 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_vim_are_found() {
-        assert_eq!(commands_of_vim(":!rm -rf .git"), [text("rm -rf .git")]);
-        assert_eq!(commands_of_vim("silent !rm x"), [text("rm x")]);
-        assert_eq!(commands_of_vim("%!sort -u"), [text("sort -u")]);
-        assert_eq!(commands_of_vim("'a,'b!sort -u"), [text("sort -u")]);
-        assert_eq!(commands_of_vim("argdo !rm %"), [text("rm %")]);
-        assert_eq!(commands_of_vim("g/x/!rm y"), [text("rm y")]);
-        assert_eq!(commands_of_vim("s/a/b/ | !rm y"), [text("rm y")]);
-        assert_eq!(commands_of_vim("%s/a/\\=system('rm x')/"), [Command::Unknown]);
-        assert_eq!(commands_of_vim("call system('rm x')"), [Command::Unknown]);
-        assert_eq!(commands_of_vim("w | lua os.remove('x')"), [Command::Unknown]);
-        assert_eq!(commands_of_vim("wq!"), []);
-        assert_eq!(commands_of_vim("%s/a/b/g | w"), []);
-        assert_eq!(commands_of_vim("%s/python/python3/ | w!"), []);
-        assert_eq!(commands_of_vim("/if (!x)/s/(!x)/(x)/ | g!/y/d"), []);
-    }
-
-    #[test]
     fn text_that_a_script_puts_into_the_file_is_no_command() {
         let script = "2a\nif (!x) system(y);\n.\n$i\n!important\n.\n!rm -rf .git\nw\nq\n";
-        assert_eq!(commands_of_script(script), [text("rm -rf .git")]);
-        assert_eq!(commands_of_script("1,$d\nw\nq!\n"), []);
-        assert_eq!(commands_of_script("r !id\nw !tee x\n"), [text("id"), text("tee x")]);
-        assert_eq!(commands_of_script("e !id"), [text("id")]);
-        assert_eq!(commands_of_script("!!"), [Command::Unknown]);
-        // For vim a line divides commands, also behind `s`.
-        assert_eq!(commands_of_script("s|!rm x"), [text("rm x")]);
-        assert_eq!(commands_of_script("g/a\\/b/s#!x#y#\nw"), []);
+        assert_eq!(commands_of_ed(script), [text("rm -rf .git")]);
+        assert_eq!(commands_of_ed("1,$d\nw\nq!\n"), []);
+        assert_eq!(commands_of_ed("r !id\nw !tee x\n"), [text("id"), text("tee x")]);
+        assert_eq!(commands_of_ed("e !id\nw x"), [text("id"), text(": > x")]);
+        assert_eq!(commands_of_ed("!!"), [Command::Unknown]);
+        assert_eq!(commands_of_ed("w !sh"), [Command::Unknown]);
+        assert_eq!(commands_of_ed("!rm %"), [Command::Unknown]);
+        assert_eq!(commands_of_ed("g/a\\/b/s#!x#y#\nw"), []);
+        assert_eq!(commands_of_ed("g/x/r !id"), [text("id")]);
+        // The address may not be there, and `a` behind a backslash is a text itself.
+        assert_eq!(commands_of_ed("99a\n!rm x\n."), [text("rm x")]);
+        assert_eq!(commands_of_ed("s/x/y\\\na\n!rm x"), [text("rm x")]);
     }
 
     #[test]
@@ -231,6 +417,23 @@ mod tests {
             commands_of_emacs("(call-process \"rm\" nil nil nil \"x\")"),
             [Command::Unknown]
         );
-        assert_eq!(commands_of_emacs("(progn (indent-region 1 9) (save-buffer))"), []);
+        for code in [
+            "(progn (indent-region 1 9) (save-buffer))",
+            "(let ((a 1) (b (point))) (goto-char b) (insert \"(x)\"))",
+            "(dolist (f '(a b)) (message \"%s\" f))",
+            "(while (re-search-forward \"a\" nil t) (replace-match \"b\"))",
+        ] {
+            assert_eq!(commands_of_emacs(code), [], "{code}");
+        }
+        for code in [
+            "(vc-delete-file \"x\")",
+            "(let ((a (f \"x\"))) a)",
+            "(setq shell-file-name \"rm\")",
+            "(setq kill-emacs-hook 'f)",
+            "(mapc f '(a))",
+            "((lambda () (f)))",
+        ] {
+            assert_eq!(commands_of_emacs(code), [Command::Unknown], "{code}");
+        }
     }
 }
