@@ -10,6 +10,11 @@ use serde_json::{Value, json as value_of};
 
 use crate::json;
 
+/// How many values of a copied file are put back; an agent changes a few.
+const VALUES_MAX: usize = 256;
+/// How much text is gone through for that.
+const WORK_BYTES_MAX: usize = 64 << 20;
+
 /// The most letters of a text that is kept of a copied file.
 const WORD_LETTERS_MAX: usize = 64;
 
@@ -49,14 +54,21 @@ impl CopiedFile {
     pub fn merged(&self, base: &Value, copy: &Value, now: &str, project: &str) -> Option<String> {
         let file: Value = json::from_str(now).ok()?;
         let mut text = now.trim().to_owned();
+        // Each value takes a look at the whole text.
+        let fit = WORK_BYTES_MAX.checked_div(text.len()).unwrap_or(VALUES_MAX);
+        let mut left = fit.clamp(1, VALUES_MAX);
         for key in &self.keep {
             for path in key.paths(copy, project) {
+                if left == 0 {
+                    break;
+                }
                 let [was, new, is] = [base, copy, &file].map(|one| at(one, &path));
                 if let Some(new) = new.filter(|new| is_harmless(new))
                     && was != Some(new)
                     && was == is
                 {
                     text = with_value(&text, &path, new, 1).unwrap_or(text);
+                    left = left.saturating_sub(1);
                 }
             }
         }
@@ -218,10 +230,23 @@ fn is_harmless(value: &Value) -> bool {
     }
 }
 
+/// What every object of JavaScript has by itself, or is asked for.
+const OF_OBJECTS: [&str; 9] = [
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "then",
+    "toJSON",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+];
+
 /// Whether a text is one short word; none of the names that an object of JavaScript has by itself.
 fn is_word(text: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let is_plain =
         !text.is_empty() && text.len() <= WORD_LETTERS_MAX && text.chars().all(is_letter);
-    is_plain && !text.starts_with("__") && text != "constructor"
+    is_plain && !text.starts_with("__") && !OF_OBJECTS.contains(&text)
 }

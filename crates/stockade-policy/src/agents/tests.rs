@@ -167,6 +167,21 @@ fn a_key_that_has_changed_on_the_machine_meanwhile_keeps_that_value() {
 }
 
 #[test]
+fn as_many_values_as_an_agent_changes_are_put_back_and_no_more() {
+    let base = json!({"tipsHistory": {}});
+    let tips = |count: usize| {
+        let all = (0..count).map(|number| (format!("tip{number}"), json!(1)));
+        json!({"tipsHistory": all.collect::<serde_json::Map<_, _>>()})
+    };
+    assert_eq!(merged(&base, &tips(200), &base).0, Some(tips(200)));
+    let much = merged(&base, &tips(5_000), &base).0.unwrap();
+    assert_eq!(much["tipsHistory"].as_object().unwrap().len(), 256);
+    for name in ["toString", "valueOf", "toJSON", "hasOwnProperty"] {
+        assert_eq!(merged(&base, &json!({"tipsHistory": {name: 1}}), &base).0, None, "{name}");
+    }
+}
+
+#[test]
 fn nothing_is_put_back_where_nothing_fits() {
     let base = json!({"numStartups": 1});
     for copy in [json!({"numStartups": 1}), json!({}), json!([]), json!("x"), Value::Null] {

@@ -188,6 +188,9 @@ fn a_program_is_shown_with_the_packages_beside_it_or_alone() {
     assert_eq!(found(alone.clone()), Some((alone.clone().into_os_string(), alone)));
     assert_eq!(found(root.join("node_modules/mine")), None, "a program of the project is judged");
     assert_eq!(found(base.join("bin")), None);
+    // A link that an earlier call has laid in the project shows nothing of what it leads to.
+    symlink(package.join("agent.js"), root.join("node_modules/laid")).unwrap();
+    assert_eq!(found(root.join("node_modules/laid")), None);
     assert_eq!(installed_program(OsStr::new("sh"), &root), None, "the system is shown anyway");
     assert_eq!(installed_program(OsStr::new("no-such-agent"), &root), None);
 }
