@@ -336,7 +336,7 @@ fn a_hostile_copy_is_neither_followed_nor_waited_for() {
         ("ln -s /etc/hostname $file", "it is a link"),
         ("truncate -s 17M $file", "larger than 16 MiB"),
         ("echo '{\"numStartups\": 2, \"numStartups\": 3}' > $file", "duplicate key"),
-        ("head -c 100000 /dev/zero | tr '\\0' '[' > $file", "nothing is kept"),
+        ("head -c 100000 /dev/zero | tr '\\0' '[' > $file", message!("agent-home.nothing-kept")),
     ] {
         let script =
             format!("#!/bin/bash\nfile=$CLAUDE_CONFIG_DIR/.claude.json\nrm $file\n{makes}\n");
